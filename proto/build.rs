@@ -18,6 +18,9 @@ const FILES: [&str; 4] = [
 /// File whose messages can be serialized as JSON.
 const JSON: &str = "crivello/v1/explanation.proto";
 
+/// Message with a secret: its `Debug` is written by hand.
+const SECRET: &str = ".crivello.v1.JoinResponse";
+
 fn main() -> Result<(), Box<dyn Error>> {
     for file in FILES {
         println!("cargo::rerun-if-changed=proto/{file}");
@@ -39,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     builder
         .enum_attribute("Wait.reason", "#[serde(tag = \"reason\", rename_all = \"kebab-case\")]")
+        .skip_debug([SECRET])
         .field_attribute("Wait.reason", "#[serde(flatten)]")
         .enum_attribute("Explanation.archive_file", "#[serde(rename_all = \"snake_case\")]")
         .field_attribute("Explanation.archive_file", "#[serde(flatten)]")

@@ -10,14 +10,15 @@
 
 use crivello_agent::fetch::{FetchContext, Sink, run};
 use crivello_agent::messages::{
-    FetchOutcome, Fetched, HandedOut, LinkKind, QueueKey, Queued, Verdict, Visit, VisitDeadline,
-    VisitTask,
+    BlockAndPauseList, FetchOutcome, Fetched, Finder, HandedOut, LinkKind, MinHostDelay, QueueKey,
+    Queued, Verdict, Visit, VisitDeadline, VisitTask,
 };
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::Settings;
 use crivello_common::hash::UrlHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
 use crivello_common::time::Clock;
-use crivello_common::url::{Origin, Scheme, host_key};
+use crivello_common::url::{Origin, Scheme};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -86,7 +87,10 @@ async fn room(server: SocketAddr) {
     settings.fixed.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
     let counter = Arc::new(Counter::default());
     let sink = Arc::clone(&counter) as Arc<dyn Sink>;
-    let context = Arc::new(FetchContext::new(&settings, Clock::start(), sink).unwrap());
+    let (barred, rest_min) =
+        (BlockAndPauseList::of(&settings.live), MinHostDelay::of(&settings.live));
+    let context = FetchContext::new(&settings, Clock::start(), sink, barred, rest_min).unwrap();
+    let context = Arc::new(context);
     for first in (0..PAGES).step_by(BURST as usize) {
         let visit = visit(server, first..(first + BURST).min(PAGES));
         run(visit, Arc::clone(&context), CancellationToken::new()).await;
@@ -104,9 +108,10 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
         depth: 0,
         attempts: 0,
         kind: LinkKind::Page,
+        finder: Finder::SEED,
     });
     Visit {
-        host: host_key("site.test", AssignBy::Domain),
+        host: KeyedHasher::with_public_key().host_key("site.test"),
         name: "site.test".into(),
         address: server.ip(),
         deadline: VisitDeadline::default(),

@@ -214,7 +214,7 @@ mod tests {
         ];
         for (evidence, pace) in cases {
             assert_eq!(evidence.pace(), pace, "{evidence:?}");
-            assert!(pace.index() < Bottleneck::NAMES.len(), "{pace:?} has no name");
+            assert!(pace.index() < Bottleneck::ALL.len(), "{pace:?} has no name");
         }
     }
 }

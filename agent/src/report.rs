@@ -2,9 +2,10 @@
 //!
 //! The JSON's field names are stable: fields are added, never renamed. Times are seconds, sizes
 //! are bytes. The keys of [`Report::skipped`] and [`Report::errors`] are the names of
-//! [`Discard`](crivello_common::discard::Discard) and [`Failure`](crivello_common::failure::Failure).
+//! [`Discard`](crivello_common::discard::Discard) and [`Failure`].
 
 use crivello_common::discard::DiscardTally;
+use crivello_common::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -143,10 +144,16 @@ pub struct ArchiveFile {
     pub bytes: u64,
 }
 
-/// Returns a tally by the names of the reasons, as in a report.
-#[must_use]
-pub fn skipped(tally: &DiscardTally) -> BTreeMap<String, u64> {
-    tally.iter().map(|(reason, n)| (reason.name().to_owned(), n)).collect()
+/// Returns the names of discards, with their counts above zero.
+pub fn discards(tally: &DiscardTally) -> impl Iterator<Item = (String, u64)> {
+    tally.iter().map(|(reason, n)| (reason.name().to_owned(), n))
+}
+
+/// Returns the names of failures, with their counts above zero; `counts` are in the order of
+/// [`Failure::ALL`].
+pub fn failures(counts: &[u64; Failure::ALL.len()]) -> impl Iterator<Item = (String, u64)> {
+    let all = Failure::ALL.into_iter().zip(counts);
+    all.filter(|&(_, &n)| n > 0).map(|(kind, &n)| (kind.name().to_owned(), n))
 }
 
 #[cfg(test)]
@@ -160,7 +167,7 @@ mod tests {
         tally.add(Discard::Robots, 3);
         let report = Report {
             ended: Ended::Exhausted,
-            skipped: skipped(&tally),
+            skipped: discards(&tally).collect(),
             pages_by_status: BTreeMap::from([(200, 5)]),
             ..Report::default()
         };

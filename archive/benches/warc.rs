@@ -79,6 +79,7 @@ impl Page {
               accept-encoding: gzip, deflate, br, zstd\r\n\r\n",
             body: &self.body,
             truncated: None,
+            certificate: None,
         }
     }
 }

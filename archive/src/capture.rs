@@ -1,5 +1,6 @@
 //! The input of the archive: a response, and the request that it answers.
 
+use crivello_common::certificate::CertificateStatus;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use http::{HeaderMap, Version};
@@ -30,28 +31,19 @@ pub struct Capture<'a> {
     pub body: &'a [u8],
     /// Reason why the body is incomplete; `None` if it is complete.
     pub truncated: Option<Truncation>,
+    /// Status of the server's certificate; `None` over plain HTTP.
+    pub certificate: Option<CertificateStatus>,
 }
 
-/// The reason why a body was truncated: the values of `WARC-Truncated`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Truncation {
-    /// The body is longer than allowed.
-    Length,
-    /// The body took longer than allowed, or arrived too slowly.
-    Time,
-    /// The connection broke.
-    Disconnect,
-}
-
-impl Truncation {
-    /// Returns the value of `WARC-Truncated`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Time => "time",
-            Self::Disconnect => "disconnect",
-        }
+crivello_common::closed_set! {
+    /// The reason why a body was truncated: the values of `WARC-Truncated`.
+    pub enum Truncation {
+        /// The body is longer than allowed.
+        Length => "length",
+        /// The body took longer than allowed, or arrived too slowly.
+        Time => "time",
+        /// The connection broke.
+        Disconnect => "disconnect",
     }
 }
 

@@ -29,7 +29,7 @@ mod tests;
 
 pub use capture::{Capture, OriginalCapture, Truncation};
 pub use error::ArchiveError;
-pub use format::digest::{ContentDigest, Digests, WarcDigest};
+pub use format::digest::{Digests, WarcDigest};
 pub use format::file_names::find_file;
 pub use format::records::{IndexEntry, RecordBuilder, WarcRecord};
 pub use format::warcinfo::CrawlLabel;

@@ -39,9 +39,7 @@ pub(crate) fn truncate_to(
         check_damage(dir, last, at)?;
     }
     for (name, path) in files(dir)? {
-        let Some((stem, suffix)) = FileStem::split(&name) else {
-            continue;
-        };
+        let Some((stem, suffix)) = FileStem::split(&name) else { continue };
         if stem.crawl != crawl || last.as_ref() == Some(&stem) {
             continue;
         }
@@ -136,16 +134,14 @@ fn restore_part(dir: &Path, stem: &FileStem, at: &ArchivePosition) -> Result<(),
 }
 
 fn copy_lines_before(index: &Path, to: &Path, at: &ArchivePosition) -> Result<(), ArchiveError> {
+    let damaged = || ArchiveError::Index { path: index.to_owned() };
     let source = File::open(index).map_err(ArchiveError::io("read", index))?;
     let mut source = BufReader::new(source);
     let mut out = BufWriter::new(io::create(to)?);
     let mut line = Vec::new();
     let mut copied = 0;
     while source.read_until(b'\n', &mut line).map_err(ArchiveError::io("read", index))? > 0 {
-        let Some(offset) = offset_of(&line) else {
-            return Err(ArchiveError::Index { path: index.to_owned() });
-        };
-        if offset < at.warc_len {
+        if offset_of(&line).ok_or_else(damaged)? < at.warc_len {
             out.write_all(&line).map_err(ArchiveError::io("write", to))?;
             copied += line.len() as u64;
         }
@@ -153,7 +149,7 @@ fn copy_lines_before(index: &Path, to: &Path, at: &ArchivePosition) -> Result<()
     }
     out.flush().map_err(ArchiveError::io("write", to))?;
     if copied != at.index_len {
-        return Err(ArchiveError::Index { path: index.to_owned() });
+        return Err(damaged());
     }
     io::sync(out.get_ref(), to)
 }

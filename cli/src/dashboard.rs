@@ -1,13 +1,14 @@
 //! `--http` of a coordinator: checks the arguments and binds the address of the dashboard.
 
 use crate::args::cluster::HttpArgs;
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use crate::http::{Meters, https};
 use crate::screen;
 use crivello_dashboard::{Dashboard, MetricsText, Options};
 use crivello_proto::LiveToken;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 /// Default address.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -29,10 +30,10 @@ pub async fn open(
     }
     let at = args.http.unwrap_or(DEFAULT);
     if !at.ip().is_loopback() && token.is_none() && !insecure {
-        return Err(CliError::usage(format!(
+        return Err(usage!(
             "--http {at}: other machines could connect, and anyone who can connect can control the \
              crawl; give --token-file, or --insecure if only trusted machines can reach this address"
-        )));
+        ));
     }
     let https = https(&args.https)?;
     if !at.ip().is_loopback() && https.is_none() && !insecure {
@@ -42,7 +43,7 @@ pub async fn open(
         );
     }
     let meters = meters.clone();
-    let metrics = MetricsText::new(move || meters.render().unwrap_or_default());
+    let metrics: MetricsText = Arc::new(move || meters.render().unwrap_or_default());
     let names = args.http_hosts.clone();
     let options = Options { names, token, https, metrics: Some(metrics) };
     match Dashboard::bind(at, options).await {
@@ -53,9 +54,7 @@ pub async fn open(
             ));
             Ok(None)
         }
-        Err(error) => Err(CliError::usage(format!(
-            "--http {at}: cannot listen: {error}; choose another address"
-        ))),
+        Err(error) => Err(usage!("--http {at}: cannot listen: {error}; choose another address")),
     }
 }
 

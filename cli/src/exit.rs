@@ -42,15 +42,16 @@ pub enum CliError {
     Stopped(anyhow::Error),
 }
 
+/// Creates a usage error from a format string and its arguments.
+macro_rules! usage {
+    ($($text:tt)*) => { $crate::exit::CliError::usage(format!($($text)*)) };
+}
+pub(crate) use usage;
+
 impl CliError {
     /// Creates a usage error.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::Usage(anyhow::Error::msg(message.to_string()))
-    }
-
-    /// Returns a usage error if `is_usage`, otherwise an internal error.
-    fn from_error(error: impl Into<anyhow::Error>, is_usage: bool) -> Self {
-        if is_usage { Self::Usage(error.into()) } else { Self::Internal(error.into()) }
     }
 
     const fn code(&self) -> u8 {
@@ -83,15 +84,13 @@ impl From<std::io::Error> for CliError {
 
 impl From<AgentError> for CliError {
     fn from(error: AgentError) -> Self {
-        let is_usage = error.is_usage();
-        Self::from_error(error, is_usage)
+        if error.is_usage() { Self::Usage(error.into()) } else { Self::Internal(error.into()) }
     }
 }
 
 impl From<CoordinatorError> for CliError {
     fn from(error: CoordinatorError) -> Self {
-        let is_usage = error.is_usage();
-        Self::from_error(error, is_usage)
+        if error.is_usage() { Self::Usage(error.into()) } else { Self::Internal(error.into()) }
     }
 }
 

@@ -6,7 +6,6 @@ use crate::run_loop::CrawlOutcome;
 use crate::{format, screen, summary};
 use anyhow::{Context, anyhow};
 use crivello_agent::report::{Ended, Report};
-use std::io::Write;
 use std::path::Path;
 
 /// Output options for the end of a crawl.
@@ -28,11 +27,7 @@ pub struct FinishOptions<'a> {
 pub fn finish(outcome: &CrawlOutcome, options: &FinishOptions<'_>) -> Result<Exit, CliError> {
     let report = &outcome.report;
     if !options.quiet {
-        let mut stdout = std::io::stdout().lock();
-        // Standard output may be closed.
-        let _ = stdout
-            .write_all(summary::text(report, options.out).as_bytes())
-            .and_then(|()| stdout.flush());
+        screen::print_out(&summary::text(report, options.out));
     }
     let exit = exit_of(outcome, options);
     match options.report.map_or(Ok(()), |file| write(report, file)) {
@@ -79,9 +74,7 @@ fn exit_of(outcome: &CrawlOutcome, options: &FinishOptions<'_>) -> Result<Exit, 
 }
 
 fn write(report: &Report, file: &ReportFile) -> anyhow::Result<()> {
-    let json = serde_json::to_vec_pretty(report).context("the report as JSON")?;
-    file.write(&json)
-        .with_context(|| format!("the report cannot be written to {}", file.path().display()))
+    file.write(&serde_json::to_vec_pretty(report).context("the report as JSON")?)
 }
 
 /// Returns the command line of this process, quoted for a shell.

@@ -1,7 +1,7 @@
 //! `--http`: metrics of a node at `/metrics`, and a liveness check at `/healthz`.
 
 use crate::args::cluster::HttpsArgs;
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use crate::screen;
 use anyhow::Context;
 use axum::Router;
@@ -16,8 +16,11 @@ use crivello_coordinator::metrics as coordinator;
 use crivello_proto::LiveToken;
 use crivello_proto::http_server::{self, HttpLimits};
 use crivello_proto::tls::{Https, HttpsFiles};
-use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -40,20 +43,20 @@ struct Nodes {
 impl Meters {
     /// Adds an agent, replacing an earlier one of the same name.
     pub fn add(&self, meter: &agent::AgentMetrics) {
-        let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = self.0.lock();
         nodes.agents.retain(|known| known.name() != meter.name());
         nodes.agents.push(meter.clone());
     }
 
     /// Adds the coordinator.
     pub fn add_coordinator(&self, meter: coordinator::CoordinatorMetrics) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).coordinator = Some(meter);
+        self.0.lock().coordinator = Some(meter);
     }
 
     /// Returns the metrics as text; `None` without a node.
     pub fn render(&self) -> Option<String> {
         let (agents, coordinator) = {
-            let nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let nodes = self.0.lock();
             (nodes.agents.clone(), nodes.coordinator.clone())
         };
         let agents = (!agents.is_empty()).then(|| agent::render(&agents));
@@ -95,12 +98,10 @@ impl MetricsEndpoint {
             (None, _) if https.is_some() => {
                 Err(CliError::usage("--http-cert and --http-key require --http ADDR:PORT"))
             }
-            (Some(at), Some(missing)) if !at.ip().is_loopback() && !insecure => {
-                Err(CliError::usage(format!(
-                    "--http {at}: other machines could connect and read the metrics; give {missing}, \
+            (Some(at), Some(missing)) if !at.ip().is_loopback() && !insecure => Err(usage!(
+                "--http {at}: other machines could connect and read the metrics; give {missing}, \
                      or --insecure if only trusted machines can reach this address"
-                )))
-            }
+            )),
             _ => Ok(Self { at, https, token }),
         }
     }
@@ -111,12 +112,9 @@ impl MetricsEndpoint {
 /// # Errors
 /// Returns a usage error if they are invalid.
 pub fn https(args: &HttpsArgs) -> Result<Option<Https>, CliError> {
-    let files = match args.clone() {
-        HttpsArgs { http_cert: Some(cert), http_key: Some(key) } => HttpsFiles { cert, key },
-        _ => return Ok(None),
-    };
-    let read = Https::load(files).map(Some);
-    read.map_err(|error| CliError::usage(format!("--http-cert and --http-key: {error}")))
+    let files = args.http_cert.clone().zip(args.http_key.clone());
+    let https = files.map(|(cert, key)| Https::load(HttpsFiles { cert, key })).transpose();
+    https.map_err(|error| usage!("--http-cert and --http-key: {error}"))
 }
 
 /// Server of the metrics, until dropped.
@@ -133,29 +131,24 @@ impl MetricsServer {
     pub fn open(endpoint: MetricsEndpoint, meters: Meters) -> Result<Self, CliError> {
         let MetricsEndpoint { at, https, token } = endpoint;
         let Some(at) = at else { return Ok(Self { runtime: None }) };
-        let failed = |error| CliError::usage(format!("--http {at}: {error}"));
-        let listener = TcpListener::bind(at).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("http")
             .enable_all()
             .build()
             .context("cannot start the thread of --http")?;
-        let guard = runtime.enter();
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        https.iter().for_each(Https::watch);
-        token.iter().for_each(LiveToken::watch);
         let scheme = if https.is_some() { "https" } else { "http" };
-        runtime.spawn(http_server::serve(
-            listener,
-            https,
-            router(meters, token),
-            HttpLimits::default(),
-        ));
+        let serving = runtime.block_on(async {
+            let listener = TcpListener::bind(at).await?;
+            let bound = listener.local_addr()?;
+            https.iter().for_each(Https::watch);
+            token.iter().for_each(LiveToken::watch);
+            let router = router(meters, token);
+            tokio::spawn(http_server::serve(listener, https, router, HttpLimits::default()));
+            io::Result::Ok(bound)
+        });
+        let bound = serving.map_err(|error| usage!("--http {at}: {error}"))?;
         screen::print_line(&format!("metrics at {scheme}://{bound}/metrics"));
-        drop(guard);
         Ok(Self { runtime: Some(runtime) })
     }
 }

@@ -4,7 +4,7 @@ use crate::screen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{IsTerminal, Read, stdin};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
 /// Time to wait for a key before checking whether [`Keys`] was dropped.
 const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -12,18 +12,13 @@ const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Reader of keys from the terminal, until dropped.
 pub struct Keys {
     pressed: Receiver<u8>,
-    mode: TerminalMode,
+    /// Original mode of the terminal.
+    pub mode: Termios,
 }
 
-/// Original mode of the terminal.
-#[derive(Clone)]
-pub struct TerminalMode(Termios);
-
-impl TerminalMode {
-    /// Restores the mode.
-    pub fn restore(&self) {
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.0);
-    }
+/// Restores the mode of the terminal.
+pub fn restore(mode: &Termios) {
+    let _ = tcsetattr(stdin(), OptionalActions::Now, mode);
 }
 
 impl Keys {
@@ -33,27 +28,22 @@ impl Keys {
             return None;
         }
         let pressed = read()?;
-        let before = tcgetattr(stdin()).ok()?;
-        let mut single = before.clone();
+        let mode = tcgetattr(stdin()).ok()?;
+        let mut single = mode.clone();
         single.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         tcsetattr(stdin(), OptionalActions::Now, &single).ok()?;
-        Some(Self { pressed, mode: TerminalMode(before) })
+        Some(Self { pressed, mode })
     }
 
     /// Returns the next pressed key, if any.
     pub fn next(&self) -> Option<char> {
         self.pressed.try_iter().find(|&key| key != 0).map(char::from)
     }
-
-    /// Returns the original mode of the terminal.
-    pub fn mode(&self) -> TerminalMode {
-        self.mode.clone()
-    }
 }
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        self.mode.restore();
+        restore(&self.mode);
     }
 }
 
@@ -72,7 +62,7 @@ fn read() -> Option<Receiver<u8>> {
             if ready && !matches!(stdin().read(&mut key), Ok(1)) {
                 return;
             }
-            if let Err(std::sync::mpsc::TrySendError::Disconnected(_)) = press.try_send(key[0]) {
+            if let Err(TrySendError::Disconnected(_)) = press.try_send(key[0]) {
                 return;
             }
         }

@@ -1,7 +1,7 @@
 //! `--otlp`: the collector of traces.
 
 use crate::args::TracesArgs;
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use crivello_agent::Otlp;
 use std::path::PathBuf;
 use std::{env, fs};
@@ -23,10 +23,10 @@ pub fn collector(args: &TracesArgs) -> Result<Option<Otlp>, CliError> {
     let ca = args.otlp_ca.clone().or_else(from_env).map(|file| {
         fs::read(&file).map_err(|error| {
             let file = file.display();
-            CliError::usage(format!("CA certificate of the collector, --otlp-ca {file}: {error}"))
+            usage!("CA certificate of the collector, --otlp-ca {file}: {error}")
         })
     });
     Otlp::parse(url, ca.transpose()?.as_deref())
         .map(Some)
-        .map_err(|why| CliError::usage(format!("--otlp {}: {why}", url.escape_debug())))
+        .map_err(|why| usage!("--otlp {}: {why}", url.escape_debug()))
 }

@@ -20,22 +20,21 @@ const SPARK_WIDTH: usize = 16;
 
 /// Returns the lines of the panel, each at most `width` characters wide.
 pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Style) -> Vec<String> {
+    let row = |label, cells| row(label, cells, width, style);
     let mut rows = vec![
-        row("crivello", [clock(s.elapsed), title.to_owned()]),
+        row("crivello", vec![clock(s.elapsed), title.to_owned()]),
         row("pages", page_cells(s, rates, style)),
         row("urls", url_cells(s)),
         row("hosts", host_cells(s)),
         row("answers", answer_cells(s)),
     ];
     if let Some(left) = s.pages_left {
-        let time = rates.time_left(s).map(|t| format!("about {}", duration(t)));
-        rows.push(row(
-            "left",
-            [Some(format!("{} pages", count(left))), time].into_iter().flatten(),
-        ));
+        let mut cells = vec![format!("{} pages", count(left))];
+        cells.extend(rates.time_left(s).map(|t| format!("about {}", duration(t))));
+        rows.push(row("left", cells));
     }
-    rows.push(row("pace", [s.pace.to_string()]));
-    rows.iter().map(|row| row.fit(width, style)).collect()
+    rows.push(row("pace", vec![s.pace.to_string()]));
+    rows
 }
 
 /// Returns a snapshot on one line, for the log.
@@ -68,6 +67,21 @@ fn page_cells(s: &Snapshot, rates: &Rates, style: Style) -> Vec<String> {
     ]
 }
 
+fn host_cells(s: &Snapshot) -> Vec<String> {
+    let mut cells = vec![
+        format!("ready {}", count(s.hosts.ready)),
+        format!("waiting {}", count(s.hosts.waiting)),
+        format!("resting {}", count(s.hosts.resting)),
+        format!("being visited {}", count(s.visits)),
+        format!("resolving {}", count(s.hosts.resolving)),
+        format!("robots.txt {}", count(s.robots_fetched)),
+    ];
+    if s.hosts.paused > 0 {
+        cells.insert(3, format!("paused {}", count(s.hosts.paused)));
+    }
+    cells
+}
+
 fn url_cells(s: &Snapshot) -> Vec<String> {
     vec![
         format!("queued {}", count(s.urls_queued)),
@@ -76,23 +90,6 @@ fn url_cells(s: &Snapshot) -> Vec<String> {
         format!("duplicates {}", count(s.duplicates)),
         format!("skipped {}", count(s.discards)),
     ]
-}
-
-fn host_cells(s: &Snapshot) -> Vec<String> {
-    let mut cells = vec![
-        format!("ready {}", count(s.hosts.ready)),
-        format!("waiting {}", count(s.hosts.waiting)),
-        format!("resting {}", count(s.hosts.resting)),
-    ];
-    if s.hosts.paused > 0 {
-        cells.push(format!("paused {}", count(s.hosts.paused)));
-    }
-    cells.extend([
-        format!("being visited {}", count(s.visits)),
-        format!("resolving {}", count(s.hosts.resolving)),
-        format!("robots.txt {}", count(s.robots_fetched)),
-    ]);
-    cells
 }
 
 fn answer_cells(s: &Snapshot) -> Vec<String> {
@@ -121,33 +118,22 @@ const fn whole(rate: f64) -> u64 {
     rate.round() as u64
 }
 
-struct Row {
-    label: &'static str,
-    cells: Vec<String>,
-}
-
-fn row(label: &'static str, cells: impl IntoIterator<Item = String>) -> Row {
-    Row { label, cells: cells.into_iter().filter(|cell| !cell.is_empty()).collect() }
-}
-
-impl Row {
-    /// Returns as many cells as fit. The first cell is truncated if it does not fit.
-    fn fit(&self, width: usize, style: Style) -> String {
-        let label: String = format!("{:<LABEL_WIDTH$}", self.label).chars().take(width).collect();
-        let room = width.saturating_sub(LABEL_WIDTH);
-        let mut text = String::new();
-        for (i, cell) in self.cells.iter().enumerate() {
-            let gap = if i == 0 { "" } else { GAP };
-            let used = text.chars().count();
-            if used + gap.len() + cell.chars().count() <= room {
-                text.push_str(gap);
-                text.push_str(cell);
-            } else if i == 0 {
-                text.extend(cell.chars().take(room));
-            }
+/// Returns a line with as many cells as fit. The first cell is truncated if it does not fit.
+fn row(label: &str, cells: Vec<String>, width: usize, style: Style) -> String {
+    let label: String = format!("{label:<LABEL_WIDTH$}").chars().take(width).collect();
+    let room = width.saturating_sub(LABEL_WIDTH);
+    let mut text = String::new();
+    for (i, cell) in cells.into_iter().filter(|cell| !cell.is_empty()).enumerate() {
+        let gap = if i == 0 { "" } else { GAP };
+        let used = text.chars().count();
+        if used + gap.len() + cell.chars().count() <= room {
+            text.push_str(gap);
+            text.push_str(&cell);
+        } else if i == 0 {
+            text.extend(cell.chars().take(room));
         }
-        if style.color { format!("\x1b[2m{label}\x1b[22m{text}") } else { format!("{label}{text}") }
     }
+    if style.color { format!("\x1b[2m{label}\x1b[22m{text}") } else { format!("{label}{text}") }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::args::{CrawlArgs, SettingsArgs};
 use crate::cluster::token_in;
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use crate::http::{Meters, MetricsEndpoint};
 use crate::local_cluster;
 use crate::otlp::collector;
@@ -13,7 +13,7 @@ use crivello_agent::Otlp;
 use crivello_common::config::{
     NEW_SETTINGS_FILE, RawSettings, SETTINGS_FILE, Settings, TypedSettings,
 };
-use crivello_coordinator::{STATE_FILE, stored_settings};
+use crivello_coordinator::{STATE_FILE, StoredSettings, stored_settings};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
@@ -75,11 +75,11 @@ impl Plan {
         let stored = stored_for(&args.out, agents)?;
         let resume = stored.is_some();
         if !resume && args.urls.is_empty() && args.seeds.is_none() {
-            return Err(CliError::usage(format!(
+            return Err(usage!(
                 "no seeds, and there is no crawl in {} to resume; give a URL or --seeds FILE, or \
                  --out of an existing crawl",
                 args.out.display()
-            )));
+            ));
         }
         let (settings, given) = settings_of(stored.as_ref(), &args.settings)?;
         if !resume && args.seeds.is_none() {
@@ -97,18 +97,12 @@ impl Plan {
     }
 }
 
-/// Settings of a crawl that is resumed.
-struct Stored {
-    /// Name in errors.
-    name: String,
-    toml: String,
-    /// Settings given at the last start of its coordinator.
-    given: TypedSettings,
-}
+/// Settings of a crawl that is resumed, with their name in errors.
+type Stored = (String, StoredSettings);
 
 /// Returns the settings of the crawl by `agents` agents in `out`; `None` if there is no crawl.
 fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
-    let wrong = |why: String| CliError::usage(format!("--out {}: {why}", out.display()));
+    let wrong = |why: String| usage!("--out {}: {why}", out.display());
     match (local_cluster::agents_in(out), agents) {
         (Some(there), 1) => Err(wrong(format!("a crawl by {there} agents: give --agents {there}"))),
         (Some(there), n) if n < there => Err(wrong(format!(
@@ -116,9 +110,7 @@ fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
         ))),
         (Some(_), _) => stored_by_coordinator(&out.join(local_cluster::COORDINATOR)),
         (None, 1) => stored_by_agent(out),
-        (None, _) if is_crawl("--out", out)? => {
-            Err(wrong("a crawl by one agent: omit --agents".to_owned()))
-        }
+        (None, _) if is_crawl(out)? => Err(wrong("a crawl by one agent: omit --agents".to_owned())),
         (None, _) => Ok(None),
     }
 }
@@ -141,8 +133,8 @@ fn settings_of(
     stored: Option<&Stored>,
     args: &SettingsArgs,
 ) -> Result<(Settings, TypedSettings), CliError> {
-    let kept = stored.map(|stored| (stored.name.as_str(), stored.toml.as_str()));
-    let last = stored.map(|stored| stored.given.clone()).unwrap_or_default();
+    let kept = stored.map(|(name, stored)| (name.as_str(), stored.toml.as_str()));
+    let last = stored.map(|(_, stored)| stored.given.clone()).unwrap_or_default();
     let given = args.config.as_deref().map(read_given).transpose()?;
     let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
     RawSettings::resume(kept, &last, &files, &args.sets, &flags(args)).map_err(|errors| {
@@ -157,29 +149,26 @@ fn settings_of(
 
 /// Returns true if `dir` holds a crawl. A directory with other content is an error, unless the
 /// creation of a crawl there was interrupted.
-fn is_crawl(flag: &str, dir: &Path) -> Result<bool, CliError> {
+fn is_crawl(dir: &Path) -> Result<bool, CliError> {
     if dir.join(SETTINGS_FILE).is_file() {
         return Ok(true);
     }
     if dir.join(NEW_SETTINGS_FILE).is_file() {
         return Ok(false);
     }
-    let entry = match fs::read_dir(dir) {
-        Ok(mut entries) => entries.next(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(CliError::usage(format!("{flag} {}: {error}", dir.display()))),
-    };
-    match entry {
-        None => Ok(false),
-        Some(_) => Err(CliError::usage(format!(
-            "{flag} {}: not empty, and no crawl ({SETTINGS_FILE} is missing); nothing was changed",
-            dir.display()
-        ))),
+    let out = dir.display();
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(false),
+        Ok(false) => Err(usage!(
+            "--out {out}: not empty, and no crawl ({SETTINGS_FILE} is missing); nothing was changed"
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(usage!("--out {out}: {error}")),
     }
 }
 
 fn stored_by_agent(dir: &Path) -> Result<Option<Stored>, CliError> {
-    if !is_crawl("--out", dir)? {
+    if !is_crawl(dir)? {
         return Ok(None);
     }
     let file = dir.join(SETTINGS_FILE);
@@ -187,14 +176,14 @@ fn stored_by_agent(dir: &Path) -> Result<Option<Stored>, CliError> {
     let toml = fs::read_to_string(&file)
         .map_err(|error| CliError::Internal(anyhow!("{name} cannot be read: {error}")))?;
     check_complete(&name, &toml, "The first record of each archive file contains all settings")?;
-    Ok(Some(Stored { name, toml, given: TypedSettings::new() }))
+    Ok(Some((name, StoredSettings { toml, ..StoredSettings::default() })))
 }
 
 fn stored_by_coordinator(dir: &Path) -> Result<Option<Stored>, CliError> {
     let Some(stored) = stored_settings(dir)? else { return Ok(None) };
     let name = dir.join(STATE_FILE).display().to_string();
     check_complete(&name, &stored.toml, "The version of crivello that wrote it can read it")?;
-    Ok(Some(Stored { name, toml: stored.toml, given: stored.given }))
+    Ok(Some((name, stored)))
 }
 
 /// Checks that stored settings contain every setting.
@@ -215,7 +204,7 @@ fn read_given(file: &Path) -> Result<(String, String), CliError> {
     let name = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => Ok((name, text)),
-        Err(error) => Err(CliError::usage(format!("--config {name}: {error}"))),
+        Err(error) => Err(usage!("--config {name}: {error}")),
     }
 }
 
@@ -236,14 +225,14 @@ pub fn open_seeds(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
     });
     match opened {
         Ok(file) => Ok(SeedInput { name, path, reader: BufReader::new(file) }),
-        Err(error) => Err(CliError::usage(format!("{flag} {name}: {error}"))),
+        Err(error) => Err(usage!("{flag} {name}: {error}")),
     }
 }
 
 /// Returns the flags that set a setting: flag, key and value.
-fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
+pub fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
     let number = |n: Option<u64>| n.map(|n| n.to_string());
-    let networks = &args.allow_networks;
+    let networks = (!args.allow_networks.is_empty()).then(|| args.allow_networks.join(","));
     let all = [
         ("--contact", "identity.contact", args.contact.clone()),
         ("--user-agent-name", "identity.user-agent-name", args.user_agent_name.clone()),
@@ -254,11 +243,7 @@ fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
         ("--ip-delay", "politeness.ip-delay", args.ip_delay.clone()),
         ("--burst", "politeness.burst", number(args.burst.map(u64::from))),
         ("--dns", "dns.servers", args.dns.clone()),
-        (
-            "--allow-network",
-            "fetch.allow-networks",
-            (!networks.is_empty()).then(|| networks.join(",")),
-        ),
+        ("--allow-network", "fetch.allow-networks", networks),
     ];
     all.into_iter().filter_map(|(flag, key, text)| text.map(|text| (flag, key, text))).collect()
 }

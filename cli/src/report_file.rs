@@ -1,7 +1,8 @@
 //! The file of `--report`: checked to be writable before a crawl starts, and replaced as a whole at
 //! its end.
 
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
+use anyhow::Context;
 use crivello_common::runtime::{replace_file, replacement_path};
 use std::fs::{self, File};
 use std::io;
@@ -21,11 +22,10 @@ impl ReportFile {
     /// # Errors
     /// Returns a usage error if the file cannot be written.
     pub fn from_arg(path: Option<&Path>, out: &Path) -> Result<Option<Self>, CliError> {
-        path.map(|path| Self::prepare(path, out).map_err(|error| (path, error)))
-            .transpose()
-            .map_err(|(path, error)| {
-                CliError::usage(format!("--report {}: {error}", path.display()))
-            })
+        let Some(path) = path else { return Ok(None) };
+        Self::prepare(path, out)
+            .map(Some)
+            .map_err(|error| usage!("--report {}: {error}", path.display()))
     }
 
     /// Checks that `path` can be written, without leaving a file. It may be in the crawl's directory
@@ -55,19 +55,14 @@ impl ReportFile {
     ///
     /// # Errors
     /// I/O errors. The old file is then unchanged.
-    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        if !self.is_regular {
-            return fs::write(&self.path, bytes);
-        }
-        let written = replace_file(&self.path, bytes);
-        if written.is_err() {
+    pub fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
+        let written = match self.is_regular {
+            true => replace_file(&self.path, bytes),
+            false => fs::write(&self.path, bytes),
+        };
+        if self.is_regular && written.is_err() {
             let _ = fs::remove_file(replacement_path(&self.path));
         }
-        written
-    }
-
-    /// Returns the path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
+        written.with_context(|| format!("the report cannot be written to {}", self.path.display()))
     }
 }

@@ -5,12 +5,13 @@ use crate::exit::CliError;
 use crate::plan::Plan;
 use crate::screen;
 use crate::seeds::{SeedErrors, SeedIter};
-use crate::signals::Signals;
+use crate::signals;
 use anyhow::{Context, anyhow};
 use crivello_agent::report::Report;
 use crivello_agent::{AgentError, Crawl};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 /// Result of a crawl that has ended.
 pub struct CrawlOutcome {
@@ -22,25 +23,19 @@ pub struct CrawlOutcome {
     pub seeds_error: Option<String>,
 }
 
-/// Title of a crawl, and the action before a second signal ends the process.
-pub struct Session<F> {
-    /// First line of the panel.
-    pub title: String,
-    /// Function that runs before a second signal ends the process.
-    pub before_exit: F,
-}
-
-/// Opens the crawl of `plan` and runs it until it ends or a signal arrives.
+/// Opens the crawl of `plan` and runs it until it ends or a signal arrives. `title` is the first
+/// line of the panel. `before_exit` runs before a second signal ends the process.
 ///
 /// # Errors
 /// Fails if the crawl cannot be opened.
-pub fn run_loop<F: FnOnce() + Send + 'static>(
+pub fn run_loop(
     plan: Plan,
-    session: Session<F>,
+    title: String,
+    before_exit: impl FnOnce() + Send + 'static,
 ) -> Result<CrawlOutcome, CliError> {
-    let signals = Signals::listen(session.before_exit)?;
+    let stopped = signals::listen(before_exit)?;
     let seed_errors = SeedErrors::default();
-    let mut seeds = SeedIter::new(plan.seeds, signals.clone(), seed_errors.clone());
+    let mut seeds = SeedIter::new(plan.seeds, stopped.clone(), seed_errors.clone());
     let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds) {
         Err(AgentError::SeedsCut) => return Err(not_started(&seed_errors)),
         opened => Arc::new(opened?),
@@ -48,9 +43,7 @@ pub fn run_loop<F: FnOnce() + Send + 'static>(
     plan.meters.add(crawl.meter());
     plan.otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
     let seeding = start_seeding(&crawl, seeds)?;
-    let mut display = Display::new(session.title, plan.quiet);
-    watch(&crawl, &signals, &mut display, stop);
-    screen::restore();
+    watch(&crawl, &stopped, Display::new(title, plan.quiet), stop);
     let mut report = crawl.finish();
     report.seeds.refused = seed_errors.rejected();
     // The thread is abandoned if it still waits for input.
@@ -75,7 +68,7 @@ fn not_started(seed_errors: &SeedErrors) -> CliError {
 /// Starts a thread that sends the seeds. It may block on input and on the sieve.
 fn start_seeding(crawl: &Arc<Crawl>, seeds: SeedIter) -> anyhow::Result<JoinHandle<bool>> {
     let crawl = Arc::clone(crawl);
-    std::thread::Builder::new()
+    Builder::new()
         .name("seeds".to_owned())
         .spawn(move || crawl.seed(seeds))
         .context("cannot start the seed thread")
@@ -90,24 +83,22 @@ pub fn stop(crawl: &Crawl) {
 /// Text printed at the first signal.
 pub const STOPPING: &str = "stopping: waiting for visits in flight (a second signal exits at once)";
 
-/// Shows progress until the crawl has ended. The first signal calls `on_signal`.
+/// Shows progress until the crawl has ended. The first signal, which cancels `stopped`, calls
+/// `on_signal`.
 pub fn watch(
     crawl: &Crawl,
-    signals: &Signals,
-    display: &mut Display,
+    stopped: &CancellationToken,
+    mut display: Display,
     on_signal: impl FnOnce(&Crawl),
 ) {
     let mut on_signal = Some(on_signal);
-    loop {
-        if signals.received()
-            && let Some(on_signal) = on_signal.take()
-        {
+    let mut ended = false;
+    while !ended {
+        if let Some(on_signal) = on_signal.take_if(|_| stopped.is_cancelled()) {
             on_signal(crawl);
         }
-        let ended = crawl.wait(FRAME).is_some();
+        ended = crawl.wait(FRAME).is_some();
         display.show(|| crawl.snapshot(), |_| Vec::new());
-        if ended {
-            return;
-        }
     }
+    screen::restore();
 }

@@ -3,20 +3,11 @@
 
 use crate::panel::Style;
 use crossterm::{cursor, queue, style, terminal};
+use parking_lot::Mutex;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static SCREEN: Mutex<Screen> = Mutex::new(Screen { panel: Vec::new() });
-
-#[derive(Debug)]
-struct Screen {
-    /// Lines on the terminal above the cursor.
-    panel: Vec<String>,
-}
-
-fn screen() -> MutexGuard<'static, Screen> {
-    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Lines of the panel on the terminal, above the cursor.
+static PANEL: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Returns true if a panel can be drawn: standard error is a terminal with cursor movement.
 pub fn can_draw() -> bool {
@@ -43,6 +34,19 @@ fn size() -> (usize, usize) {
     }
 }
 
+/// Shows one line, truncated to the terminal, as the panel if it can be drawn.
+pub fn show_line(line: &str) {
+    if can_draw() {
+        // A closed terminal does not stop the command.
+        let _ = draw(vec![line.chars().take(width()).collect()]);
+    }
+}
+
+/// Prints text on standard output, and ignores a closed standard output.
+pub fn print_out(text: &str) {
+    let _ = write_all(io::stdout(), text.as_bytes());
+}
+
 /// Returns the number of columns that can be written without wrapping.
 pub fn width() -> usize {
     size().0 - 1
@@ -54,25 +58,25 @@ pub fn width() -> usize {
 /// # Errors
 /// I/O errors of standard error.
 pub fn draw(mut lines: Vec<String>) -> io::Result<()> {
-    let mut screen = screen();
+    let mut panel = PANEL.lock();
     let (columns, rows) = size();
     lines.truncate(rows - 1);
-    if screen.panel.is_empty() && lines.is_empty() {
+    if panel.is_empty() && lines.is_empty() {
         return Ok(());
     }
     let mut frame = Vec::with_capacity(1_024);
     queue!(frame, terminal::BeginSynchronizedUpdate)?;
-    rewind(&mut frame, &screen.panel, columns)?;
+    rewind(&mut frame, &panel, columns)?;
     put(&mut frame, &lines)?;
     queue!(frame, terminal::Clear(terminal::ClearType::FromCursorDown))?;
-    match (screen.panel.is_empty(), lines.is_empty()) {
+    match (panel.is_empty(), lines.is_empty()) {
         (true, false) => queue!(frame, cursor::Hide)?,
         (false, true) => queue!(frame, cursor::Show)?,
         _ => {}
     }
     queue!(frame, terminal::EndSynchronizedUpdate)?;
-    screen.panel = lines;
-    write_all(&frame)
+    *panel = lines;
+    write_all(io::stderr(), &frame)
 }
 
 /// Prints whole lines above the panel.
@@ -80,18 +84,18 @@ pub fn draw(mut lines: Vec<String>) -> io::Result<()> {
 /// # Errors
 /// I/O errors of standard error.
 pub fn print_above(text: &[u8]) -> io::Result<()> {
-    let screen = screen();
-    if screen.panel.is_empty() {
-        return write_all(text);
+    let panel = PANEL.lock();
+    if panel.is_empty() {
+        return write_all(io::stderr(), text);
     }
     let mut frame = Vec::with_capacity(1_024 + text.len());
     queue!(frame, terminal::BeginSynchronizedUpdate)?;
-    rewind(&mut frame, &screen.panel, size().0)?;
+    rewind(&mut frame, &panel, size().0)?;
     queue!(frame, terminal::Clear(terminal::ClearType::FromCursorDown))?;
     frame.extend_from_slice(text);
-    put(&mut frame, &screen.panel)?;
+    put(&mut frame, &panel)?;
     queue!(frame, terminal::EndSynchronizedUpdate)?;
-    write_all(&frame)
+    write_all(io::stderr(), &frame)
 }
 
 /// Prints a line on standard error, and ignores a closed standard error.
@@ -133,10 +137,9 @@ fn put(frame: &mut Vec<u8>, lines: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-fn write_all(bytes: &[u8]) -> io::Result<()> {
-    let mut stderr = io::stderr().lock();
-    stderr.write_all(bytes)?;
-    stderr.flush()
+fn write_all(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
 }
 
 /// Writer for log lines: collects a line and prints it above the panel.

@@ -1,7 +1,6 @@
 //! Seeds: first the arguments, then a file that is read as needed. Lines that are not URLs are
 //! reported and counted, and reading continues.
 
-use crate::signals::Signals;
 use crate::{plan, screen};
 use crivello_agent::Seed;
 use crivello_common::discard::Discard;
@@ -14,6 +13,7 @@ use std::iter::Enumerate;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, vec};
+use tokio_util::sync::CancellationToken;
 
 /// Maximum length of a line in bytes.
 const LINE_MAX: usize = 64 * 1024;
@@ -101,12 +101,10 @@ impl SeedErrors {
 /// # Errors
 /// Fails if no argument is a seed. Returns what is wrong with the first argument.
 pub fn check_any(urls: &[String]) -> Result<(), String> {
-    if urls.iter().any(|text| parse(text).is_ok()) {
-        return Ok(());
-    }
-    let first = urls.first().map(|text| (text, parse(text)));
-    match first {
-        Some((text, Err(why))) => Err(format!("no seeds: {text:?}: {why}")),
+    match urls.first() {
+        Some(first) if urls.iter().all(|text| parse(text).is_err()) => {
+            parse(first).map(drop).map_err(|why| format!("no seeds: {first:?}: {why}"))
+        }
         _ => Ok(()),
     }
 }
@@ -116,24 +114,24 @@ pub fn check_any(urls: &[String]) -> Result<(), String> {
 pub struct SeedIter {
     arguments: Enumerate<vec::IntoIter<String>>,
     file: Option<SeedFile<BufReader<File>>>,
-    stop: Signals,
+    stop: CancellationToken,
     seed_errors: SeedErrors,
-    last: SeedOrigin,
+    /// Origin of the last seed.
+    pub last: SeedOrigin,
 }
 
 impl SeedIter {
-    /// Reads the arguments, then the file. A signal ends the iteration early.
-    pub fn new(sources: plan::SeedSources, stop: Signals, seed_errors: SeedErrors) -> Self {
+    /// Reads the arguments, then the file. `stop` ends the iteration early.
+    pub fn new(
+        sources: plan::SeedSources,
+        stop: CancellationToken,
+        seed_errors: SeedErrors,
+    ) -> Self {
         let file = sources
             .file
             .map(|file| SeedFile::new(file.reader, file.name, stop.clone(), seed_errors.clone()));
         let (arguments, last) = (sources.urls.into_iter().enumerate(), SeedOrigin::Argument(0));
         Self { arguments, file, stop, seed_errors, last }
-    }
-
-    /// Returns the origin of the last seed.
-    pub const fn origin(&self) -> &SeedOrigin {
-        &self.last
     }
 }
 
@@ -141,7 +139,7 @@ impl Iterator for SeedIter {
     type Item = Seed;
 
     fn next(&mut self) -> Option<Seed> {
-        if self.stop.received() {
+        if self.stop.is_cancelled() {
             return Some(Seed::Cut);
         }
         for (i, text) in self.arguments.by_ref() {
@@ -171,7 +169,7 @@ impl Iterator for SeedIter {
 struct SeedFile<R> {
     reader: R,
     name: Arc<str>,
-    stop: Signals,
+    stop: CancellationToken,
     seed_errors: SeedErrors,
     /// Number of the current line, from 1.
     line: u64,
@@ -191,7 +189,7 @@ enum Step {
 
 impl<R: PollInput> SeedFile<R> {
     /// Creates an iterator over `reader`, named `name` in messages.
-    fn new(reader: R, name: String, stop: Signals, seed_errors: SeedErrors) -> Self {
+    fn new(reader: R, name: String, stop: CancellationToken, seed_errors: SeedErrors) -> Self {
         Self { reader, name: name.into(), stop, seed_errors, line: 1, text: Vec::new() }
     }
 
@@ -244,7 +242,7 @@ impl<R: PollInput> Iterator for SeedFile<R> {
     type Item = Seed;
 
     fn next(&mut self) -> Option<Seed> {
-        while !self.stop.received() {
+        while !self.stop.is_cancelled() {
             match self.read_on() {
                 Ok(Step::End) => return None,
                 Ok(Step::Waiting) => return Some(Seed::Pause),
@@ -325,7 +323,7 @@ mod tests {
     /// Returns the seeds of `pieces` as text: URLs, `...` for a pause, `cut`.
     fn read(pieces: &[&'static [u8]]) -> (String, SeedErrors) {
         let seed_errors = SeedErrors::default();
-        let (stop, name) = (Signals::default(), "seeds.txt".to_owned());
+        let (stop, name) = (CancellationToken::new(), "seeds.txt".to_owned());
         let file = SeedFile::new(Pieces::new(pieces), name, stop, seed_errors.clone());
         let mut items = Vec::new();
         for seed in file {
@@ -355,7 +353,7 @@ mod tests {
         text.resize(3 * LINE_MAX, b'x');
         text.extend_from_slice(b"\nhttp://b/\n\xff\xfe\n");
         let seed_errors = SeedErrors::default();
-        let (stop, pieces) = (Signals::default(), Pieces::new(&[text.leak()]));
+        let (stop, pieces) = (CancellationToken::new(), Pieces::new(&[text.leak()]));
         let mut file = SeedFile::new(pieces, "seeds.txt".to_owned(), stop, seed_errors.clone());
         assert_eq!(file.next(), Some(Seed::Url(CrawlUrl::parse("http://b/").unwrap())));
         assert!(file.text.capacity() < 2 * LINE_MAX);
@@ -378,11 +376,11 @@ mod tests {
 
     #[test]
     fn a_signal_cuts_the_seeds() {
-        let stop = Signals::default();
+        let stop = CancellationToken::new();
         let sources = plan::SeedSources { urls: vec!["http://a/".to_owned(); 2], file: None };
         let mut seeds = SeedIter::new(sources, stop.clone(), SeedErrors::default());
         assert!(matches!(seeds.next(), Some(Seed::Url(_))));
-        stop.set();
+        stop.cancel();
         assert_eq!(seeds.next(), Some(Seed::Cut));
     }
 

@@ -4,72 +4,57 @@
 use crate::exit::{self, STOPPED};
 use crate::screen;
 use anyhow::Context;
+use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum time for `before_exit`: standard error may be a pipe without a reader.
 const BEFORE_EXIT_MAX: Duration = Duration::from_millis(500);
 
-/// State of the stop request: set once a signal is received.
-#[derive(Clone, Debug, Default)]
-pub struct Signals(CancellationToken);
-
-impl Signals {
-    /// Listens for signals for the life of the process. `before_exit` runs before the second signal
-    /// ends the process.
-    ///
-    /// # Errors
-    /// Fails if a signal handler or a thread cannot be installed.
-    pub fn listen(before_exit: impl FnOnce() + Send + 'static) -> anyhow::Result<Self> {
-        let signals = Self::default();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (mut interrupts, mut terms) = {
-            let _guard = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-        };
-        let first = signals.clone();
-        std::thread::Builder::new()
-            .name("signals".to_owned())
-            .spawn(move || {
-                runtime.block_on(next(&mut interrupts, &mut terms));
-                first.set();
-                runtime.block_on(next(&mut interrupts, &mut terms));
-                exit_after(before_exit);
-            })
-            .context("cannot start the signal thread")?;
-        Ok(signals)
-    }
-
-    /// Returns true if an orderly stop was requested.
-    pub fn received(&self) -> bool {
-        self.0.is_cancelled()
-    }
-
-    /// Requests an orderly stop.
-    pub fn set(&self) {
-        self.0.cancel();
-    }
-
-    /// Returns the token that is cancelled by the first signal.
-    pub const fn token(&self) -> &CancellationToken {
-        &self.0
-    }
+/// Listens for signals for the life of the process. Returns the token that the first signal
+/// cancels. `before_exit` runs before the second signal ends the process.
+///
+/// # Errors
+/// Fails if a signal handler or a thread cannot be installed.
+pub fn listen(before_exit: impl FnOnce() + Send + 'static) -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        // The caller may be within another runtime, where `block_on` would panic.
+        let _guard = runtime.enter();
+        handlers()?
+    };
+    let first = stop.clone();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(next(&mut signals));
+            first.cancel();
+            runtime.block_on(next(&mut signals));
+            exit_after(before_exit);
+        })
+        .context("cannot start the signal thread")?;
+    Ok(stop)
 }
 
 /// Waits for the first signal. Later signals are ignored.
 ///
 /// # Errors
 /// Fails if a signal handler cannot be installed.
-pub async fn first() -> std::io::Result<()> {
-    let (mut interrupts, mut terms) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    next(&mut interrupts, &mut terms).await;
+pub async fn first() -> io::Result<()> {
+    next(&mut handlers()?).await;
     Ok(())
 }
 
-async fn next(interrupts: &mut Signal, terms: &mut Signal) {
+/// Installs the handlers of both signals. Must be called within a runtime.
+fn handlers() -> io::Result<(Signal, Signal)> {
+    Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+}
+
+async fn next((interrupts, terms): &mut (Signal, Signal)) {
     tokio::select! {
         _ = interrupts.recv() => {}
         _ = terms.recv() => {}

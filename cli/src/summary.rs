@@ -4,46 +4,31 @@ use crate::format::{bytes, count, duration};
 use crivello_agent::report::Report;
 use crivello_common::discard::Discard;
 use std::collections::BTreeMap;
-use std::fmt::{Display, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 /// Returns the report as text, without empty sections. `out` is the directory of the crawl, unless
 /// it is removed.
 pub fn text(r: &Report, out: Option<&Path>) -> String {
-    let mut t = String::new();
     let resumed = if r.resumed { " (resumed)" } else { "" };
-    line(
-        &mut t,
-        format_args!("\nCrawl ended after {}{resumed}: {}.", seconds(r.elapsed_seconds), r.ended),
-    );
+    let elapsed = seconds(r.elapsed_seconds);
+    let mut t = format!("\nCrawl ended after {elapsed}{resumed}: {}.\n", r.ended);
     totals(&mut t, r);
-    section(
-        &mut t,
-        "pages by status",
-        numbers(r.pages_by_status.iter().map(|(s, n)| (s.to_string(), *n))),
-    );
+    let statuses = r.pages_by_status.iter().map(|(status, n)| (status.to_string(), *n));
+    section(&mut t, "pages by status", numbers(statuses));
     section(&mut t, "skipped, by reason", explained(by_size(&r.skipped)));
     section(&mut t, "errors, by kind", numbers(by_size(&r.errors)));
-    section(
-        &mut t,
-        "slowest hosts",
-        r.slowest_hosts.iter().map(|h| {
-            (
-                h.host.clone(),
-                format!("{} per request, {} in all", seconds(h.mean_seconds), count(h.requests)),
-            )
-        }),
-    );
-    section(
-        &mut t,
-        "most-resting hosts",
-        r.most_resting_hosts.iter().map(|h| {
-            let times =
-                if h.times == 1 { "once".to_owned() } else { format!("{} times", count(h.times)) };
-            (h.host.clone(), format!("{}, {times}: {}", seconds(h.rested_seconds), h.reason))
-        }),
-    );
+    let slowest = r.slowest_hosts.iter().map(|h| {
+        let (mean, requests) = (seconds(h.mean_seconds), count(h.requests));
+        (h.host.clone(), format!("{mean} per request, {requests} in all"))
+    });
+    section(&mut t, "slowest hosts", slowest);
+    let most_resting = r.most_resting_hosts.iter().map(|h| {
+        let times =
+            if h.times == 1 { "once".to_owned() } else { format!("{} times", count(h.times)) };
+        (h.host.clone(), format!("{}, {times}: {}", seconds(h.rested_seconds), h.reason))
+    });
+    section(&mut t, "most-resting hosts", most_resting);
     let heading =
         out.map_or("archive (not kept)".to_owned(), |out| format!("archive in {}", out.display()));
     section(&mut t, &heading, r.archive.iter().map(|f| (f.path.clone(), bytes(f.bytes))));
@@ -61,13 +46,9 @@ fn totals(t: &mut String, r: &Report) {
         ("URLs seen".to_owned(), count(r.totals.urls_seen)),
         ("URLs left".to_owned(), count(r.totals.urls_queued)),
     ];
-    let mut rare = |name: &str, n: u64| {
-        if n > 0 {
-            rows.push((name.to_owned(), count(n)));
-        }
-    };
-    rare("truncated pages", r.totals.truncated);
-    rare("seeds rejected", r.seeds.refused);
+    let rare = [("truncated pages", r.totals.truncated), ("seeds rejected", r.seeds.refused)];
+    let rare = rare.into_iter().filter(|(_, n)| *n > 0);
+    rows.extend(rare.map(|(name, n)| (name.to_owned(), count(n))));
     section(t, "totals", rows);
 }
 
@@ -101,19 +82,14 @@ fn section(t: &mut String, heading: &str, rows: impl IntoIterator<Item = (String
         return;
     }
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    line(t, format_args!("  {heading}"));
+    *t += &format!("  {heading}\n");
     for (name, value) in rows {
-        line(t, format_args!("    {name:<width$}  {value}"));
+        *t += &format!("    {name:<width$}  {value}\n");
     }
 }
 
 fn seconds(s: f64) -> String {
     duration(Duration::try_from_secs_f64(s).unwrap_or_default())
-}
-
-fn line(t: &mut String, text: impl Display) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(t, "{text}");
 }
 
 #[cfg(test)]

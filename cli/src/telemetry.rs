@@ -1,7 +1,7 @@
 //! The log: writes to standard error, above the panel.
 
 use crate::args::LogFormat;
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use crate::screen::{self, LogLine};
 use crivello_common::runtime::{parse_log_filter, register_log};
 use std::io::IsTerminal;
@@ -20,8 +20,7 @@ const FILTER_QUIET: &str = "warn";
 pub fn start(filter: Option<&str>, quiet: bool, format: LogFormat) -> Result<(), CliError> {
     let default = if quiet { FILTER_QUIET } else { FILTER };
     let filter = filter.filter(|f| !f.is_empty()).unwrap_or(default);
-    let parsed = parse_log_filter(filter)
-        .map_err(|error| CliError::usage(format!("--log {filter}: {error}")))?;
+    let parsed = parse_log_filter(filter).map_err(|error| usage!("--log {filter}: {error}"))?;
     let (layer, handle) = reload::Layer::new(parsed);
     let ansi = std::io::stderr().is_terminal() && screen::style().color;
     let lines = fmt::layer().with_target(false).with_writer(LogLine::default);

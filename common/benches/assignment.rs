@@ -10,6 +10,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::hash::GroupHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 const GROUPS: u64 = 100_000;
 
 fn groups(n: u64) -> impl Iterator<Item = GroupHash> {
-    (0..n).map(|i| GroupHash::of(&format!("group-{i}.example")))
+    (0..n).map(|i| KeyedHasher::with_public_key().group(&format!("group-{i}.example")))
 }
 
 fn owners(kind: StrategyKind, n: u16) -> Owners {
@@ -89,7 +90,7 @@ fn assignment(c: &mut Criterion) {
         }
     }
     let remembered = owners(StrategyKind::default(), 100);
-    let group = GroupHash::of("example.com");
+    let group = KeyedHasher::with_public_key().group("example.com");
     c.bench_function("owner/remembered", |b| {
         b.iter(|| remembered.owner(black_box(group)));
     });

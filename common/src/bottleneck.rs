@@ -45,48 +45,36 @@ pub enum Bottleneck {
 impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Starting => f.write_str("starting"),
             Self::FewHosts { delay } => {
                 write!(f, "few hosts: all wait for their delay of {} s", delay.as_secs_f64())
             }
-            Self::Dns => f.write_str("DNS: most hosts wait for their address"),
-            Self::DnsSilent => f.write_str("DNS: the name servers do not reply"),
-            Self::Cpu => f.write_str("CPU: parsing and compressing"),
-            Self::Offline => f.write_str("the network seems to be down: nothing can be reached"),
-            Self::DiskFull => f.write_str("disk full: fetching waits for free space"),
-            Self::DiskSlow => f.write_str("disk: writing is slower than fetching"),
-            Self::SlowServers => f.write_str("slow servers: waiting for responses"),
-            Self::Resting => f.write_str("all hosts rest (backoff or unreachable)"),
-            Self::Paused => f.write_str("all remaining hosts are paused (politeness.paused)"),
-            Self::NoneDue => f.write_str("no host is due"),
-            Self::Draining => f.write_str("stopping: finishing visits in flight and saving"),
-            Self::Limit => f.write_str("a limit is reached"),
-            Self::Seeds => f.write_str("waiting for seeds"),
+            other => f.write_str(Self::ALL[other.index()].2),
         }
     }
 }
 
 impl Bottleneck {
-    /// Names, indexed by [`Self::index`].
-    pub const NAMES: [&str; 15] = [
-        "starting",
-        "few-hosts",
-        "dns",
-        "dns-silent",
-        "cpu",
-        "offline",
-        "disk-full",
-        "disk-slow",
-        "slow-servers",
-        "resting",
-        "none-due",
-        "draining",
-        "limit",
-        "seeds",
-        "hosts-paused",
+    /// All values with their names and texts, in the order of [`Self::index`]. The text of
+    /// [`Self::FewHosts`] lacks the delay.
+    pub const ALL: [(Self, &'static str, &'static str); 15] = [
+        (Self::Starting, "starting", "starting"),
+        (Self::FewHosts { delay: Duration::ZERO }, "few-hosts", "few hosts"),
+        (Self::Dns, "dns", "DNS: most hosts wait for their address"),
+        (Self::DnsSilent, "dns-silent", "DNS: the name servers do not reply"),
+        (Self::Cpu, "cpu", "CPU: parsing and compressing"),
+        (Self::Offline, "offline", "the network seems to be down: nothing can be reached"),
+        (Self::DiskFull, "disk-full", "disk full: fetching waits for free space"),
+        (Self::DiskSlow, "disk-slow", "disk: writing is slower than fetching"),
+        (Self::SlowServers, "slow-servers", "slow servers: waiting for responses"),
+        (Self::Resting, "resting", "all hosts rest (backoff or unreachable)"),
+        (Self::NoneDue, "none-due", "no host is due"),
+        (Self::Draining, "draining", "stopping: finishing visits in flight and saving"),
+        (Self::Limit, "limit", "a limit is reached"),
+        (Self::Seeds, "seeds", "waiting for seeds"),
+        (Self::Paused, "hosts-paused", "all remaining hosts are paused (politeness.paused)"),
     ];
 
-    /// Returns the index of its name in [`Self::NAMES`].
+    /// Returns its index in [`Self::ALL`].
     #[must_use]
     pub const fn index(&self) -> usize {
         match self {
@@ -112,6 +100,13 @@ impl Bottleneck {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_value_is_at_its_index() {
+        for (at, (one, ..)) in Bottleneck::ALL.iter().enumerate() {
+            assert_eq!(one.index(), at, "{one:?}");
+        }
+    }
 
     #[test]
     fn few_hosts_names_the_delay() {

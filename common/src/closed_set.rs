@@ -1,26 +1,27 @@
-//! Enums whose values are stored on disk by number and reported by name: failures and discards.
+//! Enums whose values have names, and often numbers that are stored on disk.
 
-/// Declares an enum whose variants have a number (on disk) and a name (in reports, metrics and
-/// settings). Numbers run from 0 without gaps.
+/// Declares enums whose variants have a name (in reports, metrics and settings) and, if they are
+/// stored, a number. Numbers run from 0 without gaps.
+#[macro_export]
 macro_rules! closed_set {
-    (
-        $(#[$doc:meta])*
+    ($(
+        $(#[$meta:meta])*
         pub enum $set:ident {
-            $($(#[$variant_doc:meta])* $variant:ident = $code:literal => $name:literal,)+
+            $($(#[$variant_meta:meta])* $variant:ident $(= $code:literal)? => $name:literal,)+
         }
-    ) => {
-        $(#[$doc])*
+    )+) => { $(
+        $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         #[repr(u8)]
         pub enum $set {
-            $($(#[$variant_doc])* $variant = $code,)+
+            $($(#[$variant_meta])* $variant $(= $code)?,)+
         }
 
         impl $set {
             /// All variants, in the order of their numbers.
-            pub const ALL: [Self; [$($code),+].len()] = [$(Self::$variant),+];
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// Returns the name used in reports and metrics.
+            /// Returns the name.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -46,10 +47,8 @@ macro_rules! closed_set {
                 Self::ALL.get(usize::from(code)).copied()
             }
         }
-    };
+    )+ };
 }
-
-pub(crate) use closed_set;
 
 #[cfg(test)]
 mod tests {

@@ -33,22 +33,24 @@ pub struct Round {
     pub replication: u32,
     /// Replies of the living agents; `None` for an agent that did not reply.
     pub alive: BTreeMap<AgentId, Option<AgentReply>>,
-    /// Dead agents.
-    pub dead: Vec<AgentId>,
+    /// Dead agents since whose death the living ones have not fully replicated all groups.
+    pub uncovered: Vec<AgentId>,
     /// Dead agents that may hold data that no other agent has.
     pub unreplicated: Vec<AgentId>,
 }
 
 impl Round {
-    /// Creates an empty round under `view`.
+    /// Creates an empty round under `view`. `uncovered` holds the dead agents that the coordinator
+    /// lists as such.
     #[must_use]
-    pub fn of(view: &View) -> Self {
+    pub fn of(view: &View, uncovered: &[AgentId]) -> Self {
         let is_dead = |state| state == AgentState::Dead;
-        let dead = view.agents.iter().filter(|a| is_dead(a.state)).map(|a| a.id).collect();
+        let dead = |id: &AgentId| view.agent(*id).is_some_and(|agent| is_dead(agent.state));
+        let uncovered = uncovered.iter().copied().filter(dead).collect();
         let alive = view.agents.iter().filter(|a| !is_dead(a.state)).map(|a| (a.id, None));
         let lost = view.agents.iter().filter(|a| is_dead(a.state) && a.unreplicated);
         let unreplicated = lost.map(|a| a.id).collect();
-        Self { epoch: view.epoch, replication: 1, alive: alive.collect(), dead, unreplicated }
+        Self { epoch: view.epoch, replication: 1, alive: alive.collect(), uncovered, unreplicated }
     }
 }
 
@@ -61,8 +63,9 @@ pub enum NotDone {
     NoReply(AgentId),
     /// This agent uses another view.
     OtherView(AgentId),
-    /// These agents are dead and may have held data that no other agent has: either their number
-    /// equals the replication, or not all of their data was replicated.
+    /// These agents are dead and may have held data that no other agent has: either as many died as
+    /// hold each URL, before the others had replicated all groups again, or not all of their own data
+    /// was replicated.
     DataUnavailable(Vec<AgentId>),
     /// Number of agents that have work.
     Working(usize),
@@ -78,8 +81,8 @@ pub fn is_done(before: Option<&Round>, now: &Round) -> Result<(), NotDone> {
     if now.alive.is_empty() {
         return Err(NotDone::NoAgents);
     }
-    if now.dead.len() >= now.replication.max(1) as usize {
-        return Err(NotDone::DataUnavailable(now.dead.clone()));
+    if now.uncovered.len() >= now.replication.max(1) as usize {
+        return Err(NotDone::DataUnavailable(now.uncovered.clone()));
     }
     if !now.unreplicated.is_empty() {
         return Err(NotDone::DataUnavailable(now.unreplicated.clone()));

@@ -1,9 +1,9 @@
 //! Reasons why a URL is not fetched or a page is not used. Each has a name and a counter.
 
-use crate::closed_set::closed_set;
+use crate::closed_set;
 
 closed_set! {
-    /// The reason why a URL or a page was dropped for good.
+    /// The reason why a URL or a page was dropped: for good, unless the URL is not marked as seen.
     pub enum Discard {
         /// The WHATWG URL parser rejects the text.
         Unparsable = 0 => "unparsable",
@@ -36,7 +36,8 @@ closed_set! {
         GaveUp = 13 => "gave-up",
         /// The page has more links than `links.per-page-max`, or the sitemap more than 50,000.
         TooManyLinks = 14 => "too-many-links",
-        /// The domain has more hosts than `limits.hosts-per-domain-max`.
+        /// The domain has more hosts than `limits.hosts-per-domain-max`. The URL is not marked as
+        /// seen.
         TooManyHosts = 15 => "too-many-hosts",
         /// robots.txt could repeatedly not be fetched; the host, or this origin, was given up.
         RobotsUnreachable = 16 => "robots-unreachable",
@@ -44,10 +45,43 @@ closed_set! {
         TooManyOrigins = 17 => "too-many-origins",
         /// `links.blocked` includes the host or its address.
         Blocked = 18 => "blocked",
+        /// Another host has the same key. Hosts are never merged.
+        HostKeyTaken = 19 => "host-key-taken",
+        /// No web site uses the port, and `fetch.ports-allowed` does not include it.
+        PortDenied = 20 => "port-denied",
+        /// A robots.txt redirects to a page of another host, or to a host that is not crawled: the
+        /// redirect is not followed.
+        RobotsRedirect = 21 => "robots-redirect",
+        /// The domain has as many names without an answer of the name servers as
+        /// `limits.unresolved-hosts-per-domain-max` allows. The URL is not marked as seen.
+        TooManyUnresolvedHosts = 22 => "too-many-unresolved-hosts",
+        /// The host's queue is full: `limits.queued-urls-per-host-max` or
+        /// `limits.queued-bytes-per-host-max`. The URL is not marked as seen.
+        HostQueueFull = 23 => "host-queue-full",
+        /// The queues of the domain are full: `limits.queued-urls-per-domain-max` or
+        /// `limits.queued-bytes-per-domain-max`. The URL is not marked as seen.
+        DomainQueueFull = 24 => "domain-queue-full",
+        /// The links of the page have more bytes than `links.bytes-per-page-max`.
+        TooManyLinkBytes = 25 => "too-many-link-bytes",
+        /// To parse the links of the page takes more steps than `links.work-per-page-max`.
+        TooMuchWork = 26 => "too-much-work",
     }
 }
 
 impl Discard {
+    /// Returns true if a URL that is refused for this reason is not marked as seen: there may be
+    /// room for it when it is found again.
+    #[must_use]
+    pub const fn is_for_now(self) -> bool {
+        matches!(
+            self,
+            Self::TooManyHosts
+                | Self::TooManyUnresolvedHosts
+                | Self::HostQueueFull
+                | Self::DomainQueueFull
+        )
+    }
+
     /// Returns a short description of the reason.
     #[must_use]
     pub const fn description(self) -> &'static str {
@@ -71,6 +105,14 @@ impl Discard {
             Self::RobotsUnreachable => "robots.txt could not be fetched repeatedly",
             Self::TooManyOrigins => "too many ports on one host",
             Self::Blocked => "links.blocked includes the host or its address",
+            Self::HostKeyTaken => "another host has the same key",
+            Self::PortDenied => "no web site uses this port; fetch.ports-allowed allows it",
+            Self::RobotsRedirect => "a robots.txt redirects to a page of another host",
+            Self::TooManyUnresolvedHosts => "beyond limits.unresolved-hosts-per-domain-max",
+            Self::HostQueueFull => "beyond limits.queued-urls-per-host-max or its bytes",
+            Self::DomainQueueFull => "beyond limits.queued-urls-per-domain-max or its bytes",
+            Self::TooManyLinkBytes => "beyond links.bytes-per-page-max on one page",
+            Self::TooMuchWork => "beyond links.work-per-page-max on one page",
         }
     }
 }

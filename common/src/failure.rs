@@ -1,6 +1,6 @@
 //! Kinds of failed fetch attempts, used by the retry table, the reports and the metrics.
 
-use crate::closed_set::closed_set;
+use crate::closed_set;
 
 closed_set! {
     /// The reason why a request got no usable response.

@@ -95,6 +95,18 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
+/// Formats a delay that a site asked for, without rounding: `10.5 s`, otherwise as [`duration`].
+#[must_use]
+pub fn exact_delay(d: Duration) -> String {
+    match (d.as_secs(), d.subsec_millis()) {
+        (0, _) | (_, 0) => duration(d),
+        (secs, millis) => {
+            let fraction = format!("{millis:03}");
+            format!("{secs}.{} s", fraction.trim_end_matches('0'))
+        }
+    }
+}
+
 /// Formats a number with one decimal, unless the decimal is 0.
 fn tenths(x: f64) -> String {
     let text = format!("{x:.1}");
@@ -173,6 +185,21 @@ mod tests {
             (100_800_000, "1 d 4 h"),
         ] {
             assert_eq!(duration(Duration::from_millis(ms)), text);
+        }
+    }
+
+    #[test]
+    fn a_delay_that_a_site_asked_for_is_not_rounded() {
+        for (ms, text) in [
+            (0, "0 s"),
+            (500, "500 ms"),
+            (1_250, "1.25 s"),
+            (10_000, "10 s"),
+            (10_500, "10.5 s"),
+            (90_001, "90.001 s"),
+            (125_000, "2 min 5 s"),
+        ] {
+            assert_eq!(exact_delay(Duration::from_millis(ms)), text);
         }
     }
 

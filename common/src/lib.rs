@@ -1,23 +1,30 @@
 //! Types and pure functions shared by all crates. They use no file, socket, clock or thread, except
 //! for [`runtime`], the process setup of the binaries, and [`time::Clock`].
 //!
-//! Reading order for newcomers: [`url`] (normal form), [`hash`] (keys), [`assignment`] (owners of
+//! Reading order for newcomers: [`url`] (normal form), [`hash`] and [`identity`] (keys), [`assignment`] (owners of
 //! groups), [`robots`] (permission to fetch a URL), [`politeness`] (time of the fetch).
 
 mod closed_set;
 
 pub mod assignment;
 pub mod bottleneck;
+pub mod certificate;
+pub mod codec;
 pub mod completion;
 pub mod config;
 pub mod discard;
 pub mod failure;
 pub mod format;
 pub mod hash;
+pub mod identity;
 pub mod metrics;
+pub mod obstacle;
+pub mod peer_leases;
 pub mod politeness;
+pub mod ports;
 pub mod robots;
 pub mod runtime;
+pub mod sealed;
 pub mod time;
 pub mod units;
 pub mod url;

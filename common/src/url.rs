@@ -1,70 +1,52 @@
-//! URLs in normal form, and their keys.
+//! URLs in normal form, and the names of their groups.
 //!
 //! The normal form is the WHATWG URL (the `url` crate) without fragment, default port and trailing
 //! dot of the host, and with normalized percent-encoding (RFC 3986 section 6.2.2: upper-case hex,
 //! unreserved characters decoded). The query is not sorted, and the case of the path is kept.
 //! Normalization is idempotent, and [`CrawlUrl::from_parts`] rebuilds a URL exactly.
 //!
-//! URLs with credentials, hosts with an empty label (no such name exists) and URLs of more than
-//! [`TEXT_MAX`] bytes are rejected.
+//! URLs with credentials, hosts with an empty label or one of more than 63 letters (no such name
+//! exists) and URLs of more than [`TEXT_MAX`] bytes are rejected; the longest texts and names before
+//! they are parsed ([`parse_cost`]).
 
 mod base;
+mod cost;
 mod percent;
 #[cfg(test)]
 mod tests;
 
 pub use base::Base;
+pub use cost::{AUTHORITY_MAX, HREF_MAX, TEXT_MAX, has_other_scheme, parse_cost};
+pub(crate) use percent::escaped;
 
+use crate::closed_set;
 use crate::config::AssignBy;
 use crate::discard::Discard;
-use crate::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use url::Position;
 
-/// Maximum length of a URL in bytes, regardless of the settings.
-pub const TEXT_MAX: usize = 65_535;
-
 /// Version of the normal form. Hashes stored under another version belong to different texts.
 pub const NORMAL_FORM: u32 = 1;
 
-/// The schemes that are crawled.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Scheme {
-    /// Plain HTTP.
-    Http = 0,
-    /// HTTP over TLS.
-    Https = 1,
+closed_set! {
+    /// The schemes that are crawled.
+    pub enum Scheme {
+        /// Plain HTTP.
+        Http = 0 => "http",
+        /// HTTP over TLS.
+        Https = 1 => "https",
+    }
 }
 
 impl Scheme {
-    /// Returns `http` or `https`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     /// Returns 80 or 443.
     #[must_use]
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
             Self::Https => 443,
-        }
-    }
-
-    /// Returns the scheme with the code `self as u8`.
-    #[must_use]
-    pub const fn from_code(code: u8) -> Option<Self> {
-        match code {
-            0 => Some(Self::Http),
-            1 => Some(Self::Https),
-            _ => None,
         }
     }
 }
@@ -82,7 +64,7 @@ impl Origin {
     /// Returns `http://host:port`. The port is omitted if it is the scheme's default.
     #[must_use]
     pub fn on_host(self, host: &str) -> String {
-        let scheme = self.scheme.as_str();
+        let scheme = self.scheme.name();
         if self.port == self.scheme.default_port() {
             format!("{scheme}://{host}")
         } else {
@@ -108,6 +90,7 @@ impl CrawlUrl {
     /// Returns [`Discard::Unparsable`], [`Discard::Scheme`], [`Discard::Authority`] or
     /// [`Discard::TooLong`].
     pub fn parse(text: &str) -> Result<Self, Discard> {
+        parse_cost(text)?;
         Self::from_url(url::Url::parse(text).map_err(|_| Discard::Unparsable)?)
     }
 
@@ -117,6 +100,7 @@ impl CrawlUrl {
     /// # Errors
     /// Same as [`Self::parse`].
     pub fn join(base: &url::Url, href: &str) -> Result<Self, Discard> {
+        parse_cost(href)?;
         Self::from_url(base.join(href).map_err(|_| Discard::Unparsable)?)
     }
 
@@ -125,11 +109,7 @@ impl CrawlUrl {
     /// # Errors
     /// Returns [`Discard::Scheme`], [`Discard::Authority`] or [`Discard::TooLong`].
     pub fn from_url(url: url::Url) -> Result<Self, Discard> {
-        let scheme = match url.scheme() {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
-            _ => return Err(Discard::Scheme),
-        };
+        let scheme = Scheme::from_name(url.scheme()).ok_or(Discard::Scheme)?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Discard::Authority);
         }
@@ -166,7 +146,7 @@ impl CrawlUrl {
     #[must_use]
     pub fn from_parts(origin: Origin, host: &str, path_and_query: &str) -> Self {
         let mut text = origin.on_host(host);
-        let host_start = origin.scheme.as_str().len() + 3;
+        let host_start = origin.scheme.name().len() + 3;
         let path_start = text.len();
         text.push_str(path_and_query);
         Self {
@@ -176,6 +156,13 @@ impl CrawlUrl {
             origin,
             text: text.into_boxed_str(),
         }
+    }
+
+    /// Builds a URL from its parts; `None` if they are not in normal form.
+    #[must_use]
+    pub fn from_normal_parts(origin: Origin, host: &str, path_and_query: &str) -> Option<Self> {
+        let url = Self::from_parts(origin, host, path_and_query);
+        Self::parse(url.as_str()).ok().filter(|normal| *normal == url)
     }
 
     /// Returns the whole URL.
@@ -188,13 +175,6 @@ impl CrawlUrl {
     #[must_use]
     pub fn host(&self) -> &str {
         &self.text[Range { start: self.host_start as usize, end: self.host_end as usize }]
-    }
-
-    /// Returns the address if the host is an IP literal. The `url` crate has already converted
-    /// other notations of IPv4 (`0x7f.1`, `2130706433`) to four decimal numbers.
-    #[must_use]
-    pub fn host_literal(&self) -> Option<IpAddr> {
-        ip_literal(self.host())
     }
 
     /// Returns scheme and port.
@@ -215,24 +195,6 @@ impl CrawlUrl {
         let rest = self.path_and_query();
         rest.split_once('?').map_or(rest, |(path, _)| path)
     }
-
-    /// Returns the key of this URL's host.
-    #[must_use]
-    pub fn host_key(&self, by: AssignBy) -> HostKey {
-        host_key(self.host(), by)
-    }
-
-    /// Returns the hash of the whole URL.
-    #[must_use]
-    pub fn hash(&self) -> UrlHash {
-        UrlHash::of(&self.text)
-    }
-
-    /// Returns the key of this URL.
-    #[must_use]
-    pub fn key(&self, by: AssignBy) -> UrlKey {
-        UrlKey { group: GroupHash::of(group_name(self.host(), by)), url: self.hash() }
-    }
 }
 
 impl fmt::Display for CrawlUrl {
@@ -248,30 +210,25 @@ impl fmt::Debug for CrawlUrl {
 }
 
 /// Returns the name of a host's group: the registrable domain (public-suffix list with its private
-/// section). Returns the host itself if it has no registrable domain or if groups are hosts. The
-/// host must be in normal form.
+/// section). Returns the host itself if it is an IP literal or a public suffix, or if groups are
+/// hosts. The host must be in normal form.
 #[must_use]
 pub fn group_name(host: &str, by: AssignBy) -> &str {
-    match by {
-        AssignBy::Host => host,
-        AssignBy::Domain => registrable_domain(host),
+    if by == AssignBy::Host || ip_literal(host).is_some() {
+        return host;
     }
+    psl::domain_str(host).unwrap_or(host)
 }
 
-/// Returns the registrable domain of a host, or the host itself if it is an IP literal or a public
-/// suffix.
+/// Returns true if `host` is the host of a URL in normal form, and nothing more.
 #[must_use]
-pub fn registrable_domain(host: &str) -> &str {
-    if ip_literal(host).is_some() { host } else { psl::domain_str(host).unwrap_or(host) }
+pub fn is_normal_host(host: &str) -> bool {
+    let origin = Origin { scheme: Scheme::Http, port: Scheme::Http.default_port() };
+    CrawlUrl::from_normal_parts(origin, host, "/").is_some()
 }
 
-/// Returns the key of a host in normal form.
-#[must_use]
-pub fn host_key(host: &str, by: AssignBy) -> HostKey {
-    HostKey { group: GroupHash::of(group_name(host, by)), host: HostHash::of(host) }
-}
-
-/// Returns the address if a host in normal form is an IP literal.
+/// Returns the address if a host in normal form is an IP literal. The `url` crate has already
+/// converted other notations of IPv4 (`0x7f.1`, `2130706433`) to four decimal numbers.
 fn ip_literal(host: &str) -> Option<IpAddr> {
     if let Some(bracketed) = host.strip_prefix('[') {
         return bracketed.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
@@ -281,13 +238,6 @@ fn ip_literal(host: &str) -> Option<IpAddr> {
 }
 
 /// Returns true if a host has at least one label and no empty label.
-fn has_labels(host: &str) -> bool {
-    let mut before = b'.';
-    for &byte in host.as_bytes() {
-        if byte == b'.' && before == b'.' {
-            return false;
-        }
-        before = byte;
-    }
-    before != b'.'
+pub(crate) fn has_labels(host: &str) -> bool {
+    host.split('.').all(|label| !label.is_empty())
 }

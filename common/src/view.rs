@@ -3,9 +3,11 @@
 //! A view with a higher epoch replaces one with a lower epoch. The view of a single agent contains
 //! only that agent.
 
+use crate::closed_set;
 use std::collections::HashSet;
 use std::fmt;
 use std::net::Ipv6Addr;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Number of slots, and so the maximum number of agents. It never changes, because the
 /// `permutation` strategy shuffles the slots (see [`crate::assignment`]).
@@ -27,34 +29,34 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// The state of an agent.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum AgentState {
-    /// The agent owns groups and crawls.
-    #[default]
-    Active = 0,
-    /// The agent is leaving: it hands over its groups and receives none.
-    Draining = 1,
-    /// The agent's lease expired.
-    Dead = 2,
-}
+closed_set! {
+    /// The state of an agent.
+    #[derive(Default)]
+    pub enum AgentState {
+        /// The agent owns groups and crawls.
+        #[default]
+        Active = 0 => "active",
+        /// The agent is leaving: it hands over its groups and receives none.
+        Draining = 1 => "draining",
+        /// The agent's lease expired.
+        Dead = 2 => "dead",
+    }
 
-/// The state of the whole crawl.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum RunState {
-    /// Agents fetch.
-    #[default]
-    Running = 0,
-    /// Agents fetch nothing and do everything else.
-    Paused = 1,
-    /// Agents save their state and exit.
-    Stopping = 2,
+    /// The state of the whole crawl.
+    #[derive(Default)]
+    pub enum RunState {
+        /// Agents fetch.
+        #[default]
+        Running = 0 => "running",
+        /// Agents fetch nothing and do everything else.
+        Paused = 1 => "paused",
+        /// Agents save their state and exit.
+        Stopping = 2 => "stopping",
+    }
 }
 
 /// An agent in a view.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Agent {
     /// Id of the agent.
     pub id: AgentId,
@@ -120,20 +122,8 @@ impl View {
     /// Returns the view of a crawl with a single agent.
     #[must_use]
     pub fn of_one(name: &str) -> Self {
-        let state = AgentState::Active;
-        let (name, address) = (name.to_owned(), String::new());
-        let id = AgentId(0);
-        let agent = Agent {
-            id,
-            name,
-            address,
-            slot: 0,
-            weight: 1,
-            state,
-            joined_epoch: 1,
-            disk_id: 0,
-            unreplicated: false,
-        };
+        let name = name.to_owned();
+        let agent = Agent { name, weight: 1, joined_epoch: 1, ..Agent::default() };
         Self { epoch: 1, agents: vec![agent], ..Self::default() }
     }
 
@@ -141,6 +131,24 @@ impl View {
     #[must_use]
     pub fn agent(&self, id: AgentId) -> Option<&Agent> {
         self.agents.iter().find(|a| a.id == id)
+    }
+
+    /// Returns the agents that are not dead.
+    pub fn living(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.iter().filter(|agent| agent.state != AgentState::Dead)
+    }
+
+    /// Returns a number that differs, almost certainly, between different views. It tells apart two
+    /// views with the same epoch, within one version of the program.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        xxh3_64(format!("{self:?}").as_bytes())
+    }
+
+    /// Returns true if the agent is in the view and not dead.
+    #[must_use]
+    pub fn is_alive(&self, id: AgentId) -> bool {
+        self.living().any(|agent| agent.id == id)
     }
 
     /// Checks that ids and names are unique, names and addresses well-formed, weights within bounds

@@ -3,7 +3,7 @@
 //! ```text
 //!  agents, people                        one thread, "members"
 //!  ─────────────► rpc ── Command ──► membership ── event, now ──► members   (pure: decides)
-//!       ▲          ▲                    │  ◄─────── effects ─────────┘
+//!       ▲          ▲                    │  ◄─────── result ──────────┘
 //!       │          └──── reply ─────────┤
 //!       │                               ├──► state_file   (synced before anything is published)
 //!       └── views, settings ◄── watch ◄─┘
@@ -19,6 +19,7 @@ mod membership;
 pub mod metrics;
 mod page_quota;
 mod probe;
+mod rebuild;
 mod rpc;
 mod server;
 mod settings;
@@ -26,5 +27,6 @@ mod state_file;
 mod watchers;
 
 pub use error::CoordinatorError;
+pub use rebuild::{Rebuilt, rebuild};
 pub use server::{Coordinator, Listen};
 pub use state_file::{STATE_FILE, StoredSettings, stored_settings};

@@ -1,19 +1,22 @@
 //! The membership thread: owns the coordinator's state and runs commands one at a time.
 //!
-//! * *Comes in*: commands, through a bounded queue ([`MembershipHandle`]).
-//! * *Goes out*: a reply to each command; views and settings after they are stored.
-//! * *Goes wrong*: a change that cannot be stored is not made, and its sender gets the error.
+//! - *Input:* commands, through a bounded queue ([`MembershipHandle`]).
+//! - *Output:* a reply to each command; views and settings after they are stored.
+//! - *Errors:* a change that cannot be stored is not made, and its sender gets the error.
 //!   Leases are still renewed, so no agent dies because of a full disk.
 
 use crate::lease_clock::LeaseClock;
-use crate::members::{MemberEffect, MemberEvent, MemberRefusal, Members, MembershipRules};
+use crate::members::{
+    MemberEvent, MemberLease, MemberRefusal, Members, MembershipRules, StepResult,
+};
 use crate::metrics::Counts;
-use crate::page_quota::{PageQuota, QuotaGrant, QuotaReport, living};
+use crate::page_quota::{PageQuota, QuotaReport, living};
 use crate::settings::{EditRejected, SettingsStore};
 use crate::state_file::{Opened, Record, StateFile};
 use crivello_common::config::{Edit, Settings};
+use crivello_common::obstacle::{Obstacle, ObstacleKind};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::{AgentId, AgentState, RunState, View};
+use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
 use std::collections::BTreeMap;
 use std::io;
@@ -31,17 +34,22 @@ const CLOCK_READS_A_LEASE: u32 = 10;
 /// A change of the membership, or a query.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// An event of the membership.
-    Event(MemberEvent),
-    /// A heartbeat, with the agent's page counts in a crawl with a page limit.
-    Heartbeat(MemberEvent, Option<(AgentId, QuotaReport)>),
-    /// An agent's process ends, temporarily or for good; with its last page counts.
-    Leave(MemberEvent, Option<(AgentId, QuotaReport)>),
+    /// An event of the membership. An agent that reports or leaves also sends its page counts, in a
+    /// crawl with a page limit.
+    Event(MemberEvent, Option<(AgentId, QuotaReport)>),
     /// Drain the agent with this name or id.
     Drain(String),
-    /// Remove the agent with this name or id. If `true`, pages that only it fetched are fetched
-    /// again.
-    Remove(String, bool),
+    /// Remove the agent with this name or id.
+    Remove {
+        /// Agent.
+        agent: String,
+        /// True if pages that only it fetched are fetched again.
+        refetch: bool,
+        /// True if a person gives up what may be at no other agent.
+        force: bool,
+    },
+    /// Count the process of the agent with this name or id as ended.
+    DeclareDead(String),
     /// List all leases without changing anything.
     List,
 }
@@ -63,8 +71,14 @@ pub(crate) struct Reply {
     pub(crate) lease: Option<(AgentId, Duration)>,
     /// For a list: each agent with the rest of its lease and the epoch that it uses.
     pub(crate) leases: Vec<(AgentId, Duration, u64)>,
+    /// For a list: what keeps the crawl from going on, or from ending.
+    pub(crate) obstacles: Vec<Obstacle>,
+    /// For a list: dead agents whose groups have not been fully replicated since.
+    pub(crate) uncovered: Vec<AgentId>,
+    /// For a heartbeat: the epoch since which the agent should check all its copies, or 0.
+    pub(crate) copies_wanted: u64,
     /// For a heartbeat in a crawl with a page limit: the agent's page quota.
-    pub(crate) pages: Option<QuotaGrant>,
+    pub(crate) pages: Option<v1::QuotaGrant>,
 }
 
 /// The result of edits.
@@ -114,8 +128,8 @@ impl MembershipHandle {
     /// Fails if the system cannot start a thread.
     pub(crate) fn start(opened: Opened, settings: &Settings, clock: Clock) -> io::Result<Self> {
         let (lease, now) = (settings.fixed.cluster.lease, clock.now());
-        let Record { view, page_quotas, draining, unreplicated, next_id, .. } =
-            opened.record.clone();
+        let Record { members, page_quotas, .. } = opened.record.clone();
+        let view = members.view.clone();
         let quota = settings.live.limits.pages_max.map(|limit| {
             let unreported = living(&view).into_iter().filter(|id| !page_quotas.contains_key(id));
             PageQuota::new(limit, page_quotas.clone()).with_unreported(unreported.collect())
@@ -123,19 +137,20 @@ impl MembershipHandle {
         let replication = settings.fixed.cluster.replication as usize;
         let store = SettingsStore::new(settings.clone(), opened.record.settings.clone());
         let (settings_sender, settings_receiver) = watch::channel(Arc::new(store.message()));
-        let (views, view_receiver) = watch::channel(Arc::new(view.clone()));
+        let (views, view_receiver) = watch::channel(Arc::new(view));
         let (queue, messages) = sync_channel(QUEUE_LEN_MAX);
         let tick = (lease / CLOCK_READS_A_LEASE).max(Duration::from_millis(1));
         let counts = Arc::<Counts>::default();
-        counts.set_limit(settings.live.limits.pages_max);
+        counts.limit.store(settings.live.limits.pages_max.unwrap_or_default(), Relaxed);
         counts.pages_granted.store(quotas(quota.as_ref()).values().sum(), Relaxed);
-        let marks = (draining, unreplicated);
-        let rules = MembershipRules { lease, replication };
+        let peer_lease = settings.fixed.cluster.peer_lease();
+        let rules = MembershipRules { lease, peer_lease, replication };
         let service = MembershipService {
             counts: Arc::clone(&counts),
             file: opened.file,
             stored: opened.record,
-            members: Members::restore(rules, view, marks, next_id, now),
+            members: Members::restore(rules, members, now),
+            obstacles_at: Timestamp::ZERO,
             quota,
             store,
             views,
@@ -158,7 +173,8 @@ impl MembershipHandle {
     pub(crate) async fn run(&self, command: Command) -> Result<Reply, CommandError> {
         let counts = &self.counts;
         counts.requests.fetch_add(1, Relaxed);
-        counts.heartbeats.fetch_add(matches!(command, Command::Heartbeat(..)).into(), Relaxed);
+        let is_heartbeat = matches!(command, Command::Event(MemberEvent::Heartbeat { .. }, _));
+        counts.heartbeats.fetch_add(is_heartbeat.into(), Relaxed);
         let result = self.send(|reply| Message::Command(command, reply)).await;
         match &result {
             Err(CommandError::Refused(_)) => counts.refusals.fetch_add(1, Relaxed),
@@ -206,6 +222,8 @@ struct MembershipService {
     /// Content of the file, or the content being written.
     stored: Record,
     members: Members,
+    /// Time of the last count of obstacles.
+    obstacles_at: Timestamp,
     /// `None` if there is no page limit.
     quota: Option<PageQuota>,
     store: SettingsStore,
@@ -224,6 +242,7 @@ impl MembershipService {
         loop {
             let message = messages.recv_timeout(self.pause());
             let now = self.lease_clock.advance(self.clock.now());
+            self.count_obstacles(now);
             match message {
                 Ok(Message::Command(command, reply)) => {
                     // The sender may be gone.
@@ -250,25 +269,43 @@ impl MembershipService {
         }
     }
 
+    /// Counts the obstacles for the metrics, once a tick.
+    fn count_obstacles(&mut self, now: Timestamp) {
+        if now.since(self.obstacles_at) < self.tick {
+            return;
+        }
+        self.obstacles_at = now;
+        let obstacles = self.members.obstacles();
+        for (kind, count) in ObstacleKind::ALL.into_iter().zip(&self.counts.obstacles) {
+            let n = obstacles.iter().filter(|obstacle| obstacle.kind == kind).count();
+            count.store(n as u64, Relaxed);
+        }
+    }
+
     fn execute(&mut self, command: Command, now: Timestamp) -> Result<Reply, CommandError> {
         match command {
-            Command::Event(event) => self.apply(&event, now),
-            Command::Heartbeat(event, report) | Command::Leave(event, report) => {
+            Command::Event(event, report) => {
                 let mut reply = self.apply(&event, now)?;
                 reply.pages = report.and_then(|(id, report)| self.grant_pages(id, report));
+                if let MemberEvent::Heartbeat(report) = &event {
+                    reply.copies_wanted = self.members.copies_wanted(report.id);
+                }
                 Ok(reply)
             }
             Command::Drain(agent) => {
-                self.apply(&MemberEvent::Drain { id: self.find(&agent)? }, now)
+                self.apply(&MemberEvent::Drain { id: self.members.find(&agent)? }, now)
             }
-            Command::Remove(agent, refetch) => {
-                let id = self.find(&agent)?;
+            Command::DeclareDead(agent) => {
+                self.apply(&MemberEvent::DeclareDead { id: self.members.find(&agent)? }, now)
+            }
+            Command::Remove { agent, refetch, force } => {
+                let id = self.members.find(&agent)?;
                 // The view and the quotas change in the same record.
                 let before = self.quota.clone();
                 if let Some(quota) = self.quota.as_mut().filter(|_| refetch) {
                     quota.forget(id);
                 }
-                let removed = self.apply(&MemberEvent::Remove { id, refetch }, now);
+                let removed = self.apply(&MemberEvent::Remove { id, refetch, force }, now);
                 if removed.is_err() {
                     self.quota = before;
                 }
@@ -278,57 +315,39 @@ impl MembershipService {
                 let mut list = self.reply(None, now);
                 let lease = |id| self.members.lease(id, now).map(|(left, epoch)| (id, left, epoch));
                 list.leases = list.view.agents.iter().filter_map(|a| lease(a.id)).collect();
+                list.obstacles = self.members.obstacles();
+                list.uncovered = self.members.uncovered();
                 Ok(list)
             }
         }
     }
 
-    fn find(&self, agent: &str) -> Result<AgentId, MemberRefusal> {
-        self.members.find(agent).ok_or(MemberRefusal::Unknown)
-    }
-
     /// Applies one event: decides on a copy, stores it, then puts it in force and publishes it.
     fn apply(&mut self, event: &MemberEvent, now: Timestamp) -> Result<Reply, CommandError> {
         let mut next = self.members.clone();
-        let step = next.step(event, now);
+        let result = next.step(event, now);
         let is_new_view = next.view().epoch != self.members.view().epoch;
-        if is_new_view || next.unreplicated() != self.members.unreplicated() {
+        if next.must_be_stored(&self.members) {
             let mut record = self.stored.clone();
-            record.next_id = next.next_id();
-            record.view = next.view().clone();
-            record.draining = next.draining().clone();
-            record.unreplicated = next.unreplicated().clone();
+            record.members = next.record();
             record.page_quotas = quotas(self.quota.as_ref());
             if let Err(error) = self.save(record) {
-                return self.renew_lease_only(event, &error, now);
+                // No agent may die because no view can be stored.
+                let renewed = self.members.renew_lease_only(event, now);
+                let lease = renewed.ok_or_else(|| CommandError::NotStored(error.to_string()))?;
+                return Ok(self.reply(lease?, now));
             }
         }
         if is_new_view {
             log_changes(self.members.view(), next.view());
             self.views.send_replace(Arc::new(next.view().clone()));
         }
+        let was_outdated = self.members.is_outdated();
         self.members = next;
-        match step.refusal {
-            Some(refusal) => Err(refusal.into()),
-            None => Ok(self.reply(step.effects.last(), now)),
+        if self.members.is_outdated() && !was_outdated {
+            tracing::error!("all requests are refused from now on: {}", err_text(&result));
         }
-    }
-
-    /// Renews the lease of a heartbeat when no new view can be stored, so that no agent dies
-    /// meanwhile.
-    fn renew_lease_only(
-        &mut self,
-        event: &MemberEvent,
-        error: &io::Error,
-        now: Timestamp,
-    ) -> Result<Reply, CommandError> {
-        match *event {
-            MemberEvent::Heartbeat { id, process, epoch, settled } => {
-                let lease = self.members.renew_lease_only(id, process, (epoch, settled), now)?;
-                Ok(self.reply(lease.as_ref(), now))
-            }
-            _ => Err(CommandError::NotStored(error.to_string())),
-        }
+        Ok(self.reply(result?, now))
     }
 
     /// Changes settings: checks, stores, then puts them in force and publishes them.
@@ -360,7 +379,7 @@ impl MembershipService {
                     edited.settings.value(key).unwrap_or_default()
                 );
             }
-            self.counts.set_limit(limit);
+            self.counts.limit.store(limit.unwrap_or_default(), Relaxed);
             (self.store, self.quota) = (store, quota);
             self.settings.send_replace(Arc::new(self.store.message()));
         }
@@ -369,7 +388,7 @@ impl MembershipService {
     }
 
     /// Returns the agent's page quota; `None` if a larger quota cannot be stored.
-    fn grant_pages(&mut self, id: AgentId, report: QuotaReport) -> Option<QuotaGrant> {
+    fn grant_pages(&mut self, id: AgentId, report: QuotaReport) -> Option<v1::QuotaGrant> {
         let mut next = self.quota.clone()?;
         let grant = next.on_report(id, report, &living(self.members.view()));
         if *next.granted() != self.stored.page_quotas {
@@ -406,13 +425,22 @@ impl MembershipService {
         saved
     }
 
-    fn reply(&self, effect: Option<&MemberEffect>, now: Timestamp) -> Reply {
-        let lease = match effect {
-            Some(MemberEffect::Lease { id, until, .. }) => Some((*id, until.since(now))),
-            _ => None,
-        };
-        Reply { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new(), pages: None }
+    fn reply(&self, lease: Option<MemberLease>, now: Timestamp) -> Reply {
+        let lease = lease.map(|MemberLease { id, until }| (id, until.since(now)));
+        Reply {
+            view: Arc::clone(&self.views.borrow()),
+            lease,
+            leases: Vec::new(),
+            obstacles: Vec::new(),
+            uncovered: Vec::new(),
+            copies_wanted: 0,
+            pages: None,
+        }
     }
+}
+
+fn err_text(result: &StepResult) -> String {
+    result.as_ref().err().map(ToString::to_string).unwrap_or_default()
 }
 
 fn quotas(quota: Option<&PageQuota>) -> BTreeMap<AgentId, u64> {
@@ -421,12 +449,7 @@ fn quotas(quota: Option<&PageQuota>) -> BTreeMap<AgentId, u64> {
 
 fn log_changes(before: &View, after: &View) {
     if before.run != after.run {
-        let run = match after.run {
-            RunState::Running => "is running",
-            RunState::Paused => "is paused",
-            RunState::Stopping => "is stopping",
-        };
-        tracing::info!("the crawl {run}");
+        tracing::info!("the crawl is {}", after.run.name());
     }
     for agent in &after.agents {
         let state_before = before.agent(agent.id).map(|agent| agent.state);

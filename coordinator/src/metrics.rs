@@ -5,6 +5,7 @@ use crate::watchers::Watchers;
 use crivello_common::metrics::{
     self, FamilyInfo, Histogram, MetricFamily, WORK_BUCKETS, counter, gauge, timing,
 };
+use crivello_common::obstacle::ObstacleKind;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentState, RunState, View};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) struct Counts {
     pub(crate) pages_granted: AtomicU64,
     /// `limits.pages-max`, or 0 without a limit.
     pub(crate) limit: AtomicU64,
+    /// Number of obstacles of each [`ObstacleKind`].
+    pub(crate) obstacles: [AtomicU64; ObstacleKind::ALL.len()],
 }
 
 impl Default for Counts {
@@ -34,14 +37,18 @@ impl Default for Counts {
         let [write_errors, heartbeats, requests, refusals, busy, pages_granted, limit] =
             std::array::from_fn(|_| AtomicU64::new(0));
         let writes = Histogram::new(WORK_BUCKETS);
-        Self { writes, write_errors, heartbeats, requests, refusals, busy, pages_granted, limit }
-    }
-}
-
-impl Counts {
-    /// Sets the current `limits.pages-max`.
-    pub(crate) fn set_limit(&self, pages_max: Option<u64>) {
-        self.limit.store(pages_max.unwrap_or_default(), Relaxed);
+        let obstacles = std::array::from_fn(|_| AtomicU64::new(0));
+        Self {
+            writes,
+            write_errors,
+            heartbeats,
+            requests,
+            refusals,
+            busy,
+            pages_granted,
+            limit,
+            obstacles,
+        }
     }
 }
 
@@ -68,138 +75,85 @@ pub fn render(meter: &CoordinatorMetrics) -> String {
     metrics::render(&[FAMILIES], &[(Vec::new(), meter.clone())])
 }
 
-const STATES: [(&str, AgentState); 3] = [
-    ("active", AgentState::Active),
-    ("draining", AgentState::Draining),
-    ("dead", AgentState::Dead),
-];
-
 /// Returns the names and meanings of all metrics, in the order of [`render`].
 pub fn described() -> impl Iterator<Item = FamilyInfo> {
-    FAMILIES.iter().map(FamilyInfo::from)
+    FAMILIES.iter().map(|family| family.info)
 }
 
 /// All metrics of a coordinator.
 const FAMILIES: &[MetricFamily<CoordinatorMetrics>] = &[
-    gauge(
-        "crivello_coordinator_info",
-        "1",
-        &["version", "crawl"],
-        "Always 1: the version of the program and the id of the crawl",
-        |m, s| s.of(&[env!("CARGO_PKG_VERSION"), &m.crawl_id], 1_u64),
-    ),
-    gauge(
-        "crivello_coordinator_uptime_seconds",
-        "seconds",
-        &[],
-        "Time since this process started",
-        |m, s| s.one(m.clock.now().since(m.started)),
-    ),
-    gauge("crivello_coordinator_epoch", "1", &[], "The epoch of the view in force", |m, s| {
-        s.one(m.view().epoch);
-    }),
-    gauge(
-        "crivello_coordinator_run",
-        "1",
-        &["run"],
-        "1 for the state of the crawl: running, paused, stopping",
-        |m, s| {
-            let run = m.view().run;
-            s.of(&["running"], run == RunState::Running);
-            s.of(&["paused"], run == RunState::Paused);
-            s.of(&["stopping"], run == RunState::Stopping);
-        },
-    ),
-    gauge(
-        "crivello_coordinator_agents",
-        "agents",
-        &["state"],
-        "Agents by state: active, draining, dead",
-        |m, s| {
+    gauge("crivello_coordinator_info", "1")
+        .labels(&["version", "crawl"])
+        .help("Always 1: the version of the program and the id of the crawl")
+        .read(|m, s| s.of(&[env!("CARGO_PKG_VERSION"), &m.crawl_id], 1_u64)),
+    gauge("crivello_coordinator_uptime_seconds", "seconds")
+        .help("Time since this process started")
+        .read(|m, s| s.one(m.clock.now().since(m.started))),
+    gauge("crivello_coordinator_epoch", "1")
+        .help("The epoch of the view in force")
+        .read(|m, s| s.one(m.view().epoch)),
+    gauge("crivello_coordinator_run", "1")
+        .labels(&["run"])
+        .help("1 for the state of the crawl: running, paused, stopping")
+        .read(|m, s| {
+            let now = m.view().run;
+            s.each(RunState::ALL.map(|run| (run.name(), run == now)));
+        }),
+    gauge("crivello_coordinator_agents", "agents")
+        .labels(&["state"])
+        .help("Agents by state: active, draining, dead")
+        .read(|m, s| {
             let view = m.view();
-            for (name, state) in STATES {
-                s.of(&[name], view.agents.iter().filter(|agent| agent.state == state).count());
-            }
-        },
-    ),
-    gauge(
-        "crivello_coordinator_agent",
-        "1",
-        &["peer", "state"],
-        "1 for the state of each agent",
-        |m, s| {
+            let count = |state| view.agents.iter().filter(|agent| agent.state == state).count();
+            s.each(AgentState::ALL.map(|state| (state.name(), count(state))));
+        }),
+    gauge("crivello_coordinator_agent", "1")
+        .labels(&["peer", "state"])
+        .help("1 for the state of each agent")
+        .read(|m, s| {
             for agent in &m.view().agents {
-                for (name, state) in STATES {
-                    s.of(&[&agent.name, name], agent.state == state);
+                for state in AgentState::ALL {
+                    s.of(&[&agent.name, state.name()], agent.state == state);
                 }
             }
-        },
-    ),
-    gauge(
-        "crivello_coordinator_watchers",
-        "watchers",
-        &[],
-        "Open streams of views and settings: two for each agent, and those of people",
-        |m, s| s.one(m.watchers.count()),
-    ),
-    counter(
-        "crivello_coordinator_requests_total",
-        "requests",
-        &[],
-        "Requests about members, heartbeats included",
-        |m, s| s.one(m.counts.requests.load(Relaxed)),
-    ),
-    counter(
-        "crivello_coordinator_heartbeats_total",
-        "heartbeats",
-        &[],
-        "Heartbeats of agents",
-        |m, s| s.one(m.counts.heartbeats.load(Relaxed)),
-    ),
-    counter(
-        "crivello_coordinator_refusals_total",
-        "requests",
-        &[],
-        "Requests that the membership refused",
-        |m, s| s.one(m.counts.refusals.load(Relaxed)),
-    ),
-    counter(
-        "crivello_coordinator_busy_total",
-        "requests",
-        &[],
-        "Requests rejected because the queue was full",
-        |m, s| s.one(m.counts.busy.load(Relaxed)),
-    ),
-    timing(
-        "crivello_coordinator_state_write_duration_seconds",
-        &[],
-        "Writes of the state to disk, the sync included",
-        |m, s| s.one(&m.counts.writes),
-    ),
-    counter(
-        "crivello_coordinator_state_write_errors_total",
-        "writes",
-        &[],
-        "Writes of the state to disk that failed",
-        |m, s| s.one(m.counts.write_errors.load(Relaxed)),
-    ),
-    gauge(
-        "crivello_coordinator_pages_granted",
-        "pages",
-        &[],
-        "Pages that agents may fetch, over all quotas; 0 without limits.pages-max",
-        |m, s| s.one(m.counts.pages_granted.load(Relaxed)),
-    ),
-    gauge(
-        "crivello_coordinator_pages_max",
-        "pages",
-        &[],
-        "limits.pages-max; absent without it",
-        |m, s| {
+        }),
+    gauge("crivello_coordinator_obstacles", "obstacles")
+        .labels(&["kind"])
+        .help("Obstacles by kind: undecided (a silent agent cannot be declared dead), stalled, lagging, cut-link, only-copy (a dead agent may hold data that no other has), too-many-dead, copying")
+        .read(|m, s| {
+            let counts = m.counts.obstacles.iter().map(|count| count.load(Relaxed));
+            s.each(ObstacleKind::ALL.map(ObstacleKind::name).into_iter().zip(counts));
+        }),
+    gauge("crivello_coordinator_watchers", "watchers")
+        .help("Open streams of views and settings: two for each agent, and those of people")
+        .read(|m, s| s.one(m.watchers.count())),
+    counter("crivello_coordinator_requests_total", "requests")
+        .help("Requests about members, heartbeats included")
+        .read(|m, s| s.one(m.counts.requests.load(Relaxed))),
+    counter("crivello_coordinator_heartbeats_total", "heartbeats")
+        .help("Heartbeats of agents")
+        .read(|m, s| s.one(m.counts.heartbeats.load(Relaxed))),
+    counter("crivello_coordinator_refusals_total", "requests")
+        .help("Requests that the membership refused")
+        .read(|m, s| s.one(m.counts.refusals.load(Relaxed))),
+    counter("crivello_coordinator_busy_total", "requests")
+        .help("Requests rejected because the queue was full")
+        .read(|m, s| s.one(m.counts.busy.load(Relaxed))),
+    timing("crivello_coordinator_state_write_duration_seconds")
+        .help("Writes of the state to disk, the sync included")
+        .read(|m, s| s.one(&m.counts.writes)),
+    counter("crivello_coordinator_state_write_errors_total", "writes")
+        .help("Writes of the state to disk that failed")
+        .read(|m, s| s.one(m.counts.write_errors.load(Relaxed))),
+    gauge("crivello_coordinator_pages_granted", "pages")
+        .help("Pages that agents may fetch, over all quotas; 0 without limits.pages-max")
+        .read(|m, s| s.one(m.counts.pages_granted.load(Relaxed))),
+    gauge("crivello_coordinator_pages_max", "pages")
+        .help("limits.pages-max; absent without it")
+        .read(|m, s| {
             let limit = m.counts.limit.load(Relaxed);
             if limit > 0 {
                 s.one(limit);
             }
-        },
-    ),
+        }),
 ];

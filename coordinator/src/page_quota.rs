@@ -7,7 +7,8 @@
 //! its visits in flight can use soon, so few pages stay unused.
 
 use crate::members::ProcessId;
-use crivello_common::view::{AgentId, AgentState, View};
+use crivello_common::view::{AgentId, View};
+use crivello_proto::v1::QuotaGrant;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Divisor of a portion: the free pages divided by this and by the number of agents.
@@ -17,8 +18,7 @@ const PORTION_MAX: u64 = 10_000;
 
 /// Returns the living agents of `view`.
 pub(crate) fn living(view: &View) -> BTreeSet<AgentId> {
-    let living = view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
-    living.map(|agent| agent.id).collect()
+    view.living().map(|agent| agent.id).collect()
 }
 
 /// An agent's page counts.
@@ -34,19 +34,6 @@ pub(crate) struct QuotaReport {
     pub(crate) process: ProcessId,
     /// Sequence number of the report; increases within a process.
     pub(crate) number: u64,
-}
-
-/// The response to a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct QuotaGrant {
-    /// Number of pages that the agent may fetch, over all its runs.
-    pub(crate) allowed: u64,
-    /// True if other agents want pages that this one does not need.
-    pub(crate) is_scarce: bool,
-    /// True if the limit is reached.
-    pub(crate) is_used_up: bool,
-    /// Number of pages still to be fetched by all agents; `None` while unknown.
-    pub(crate) left: Option<u64>,
 }
 
 /// The quotas of all agents.
@@ -137,7 +124,7 @@ impl PageQuota {
     fn grant(&self, id: AgentId, allowed: u64, living: &BTreeSet<AgentId>) -> QuotaGrant {
         let is_scarce = self.waiting.iter().any(|other| *other != id);
         let left = self.left(living);
-        QuotaGrant { allowed, is_scarce, is_used_up: left == Some(0), left }
+        QuotaGrant { allowed, is_scarce, is_used_up: left == Some(0), remaining: left }
     }
 
     /// Returns the number of pages still to be fetched. The whole quota of a dead agent counts as
@@ -174,7 +161,7 @@ mod tests {
         let (mut allowed, mut fetched) = (0, 0);
         for n in 1..40 {
             let grant = quota.on_report(AgentId(1), report(allowed, fetched, 5, n), &living(1));
-            assert_eq!((grant.is_used_up, grant.left), (fetched == 10, Some(10 - fetched)));
+            assert_eq!((grant.is_used_up, grant.remaining), (fetched == 10, Some(10 - fetched)));
             (allowed, fetched) = (grant.allowed, grant.allowed);
         }
         assert_eq!(fetched, 10);
@@ -194,7 +181,7 @@ mod tests {
         let mut quota = PageQuota::new(10, BTreeMap::from([(AgentId(1), 6), (AgentId(2), 4)]));
         let both = quota.on_report(AgentId(1), report(6, 6, 1, 1), &living(2));
         assert!(
-            !both.is_used_up && both.left.is_none(),
+            !both.is_used_up && both.remaining.is_none(),
             "used up before the other agent has reported"
         );
         let alone = quota.on_report(AgentId(1), report(6, 6, 1, 2), &living(1));
@@ -276,8 +263,8 @@ mod tests {
                 }
                 prop_assert!(allowed.iter().sum::<u64>() <= limit);
                 let left = limit - fetched.iter().sum::<u64>();
-                prop_assert!(grant.left.is_none_or(|pages| pages == left));
-                prop_assert_eq!(grant.is_used_up, grant.left == Some(0));
+                prop_assert!(grant.remaining.is_none_or(|pages| pages == left));
+                prop_assert_eq!(grant.is_used_up, grant.remaining == Some(0));
             }
         }
     }

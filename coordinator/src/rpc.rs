@@ -1,13 +1,14 @@
 //! The gRPC service: checks requests, runs them as commands of the membership, and sends the
 //! results.
 
-use crate::members::{MemberEvent, MemberRefusal, ProcessId};
+use crate::members::{HeartbeatReport, MemberEvent, MemberRefusal, ProcessId};
 use crate::membership::{Command, CommandError, MembershipHandle, Reply};
-use crate::page_quota::{QuotaGrant, QuotaReport};
+use crate::page_quota::QuotaReport;
 use crate::probe::probe_address;
 use crate::settings::EditRejected;
-use crate::watchers::{SettingsStream, ViewStream, Watchers};
+use crate::watchers::{Latest, Watchers};
 use crivello_common::config::{Edit, EditError};
+use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::runtime::set_log_filter;
 use crivello_common::view::{AgentId, check_address};
 use crivello_proto::v1::coordinator_server::Coordinator;
@@ -26,6 +27,7 @@ pub(crate) struct Rpc {
     pub(crate) membership: MembershipHandle,
     pub(crate) watchers: Watchers,
     pub(crate) crawl_id: String,
+    pub(crate) identity_key: IdentityKey,
 }
 
 type RpcResult<T> = Result<Response<T>, Status>;
@@ -49,8 +51,10 @@ const fn refusal_code(refusal: MemberRefusal) -> Code {
         MemberRefusal::BadName(_) | MemberRefusal::BadAddress(_) | MemberRefusal::BadWeight => {
             Code::InvalidArgument
         }
-        MemberRefusal::OtherProcess => Code::Aborted,
-        MemberRefusal::Full => Code::ResourceExhausted,
+        MemberRefusal::OtherProcess | MemberRefusal::Excluded { .. } => Code::Aborted,
+        MemberRefusal::Full | MemberRefusal::TooManyViews => Code::ResourceExhausted,
+        // Agents continue as if there were no coordinator.
+        MemberRefusal::OutdatedRecord { .. } => Code::Unavailable,
         MemberRefusal::StrangeId
         | MemberRefusal::Refetched
         | MemberRefusal::WeightChanged
@@ -59,6 +63,8 @@ const fn refusal_code(refusal: MemberRefusal) -> Code {
         | MemberRefusal::Alive
         | MemberRefusal::Dead
         | MemberRefusal::LastActive
+        | MemberRefusal::StillCopying
+        | MemberRefusal::OnlyCopy
         | MemberRefusal::Stopping => Code::FailedPrecondition,
     }
 }
@@ -106,11 +112,6 @@ const fn quota_report(pages: v1::QuotaReport, process: ProcessId) -> QuotaReport
     QuotaReport { allowed, fetched, wants, process, number }
 }
 
-fn quota_grant(grant: QuotaGrant) -> v1::QuotaGrant {
-    let QuotaGrant { allowed, is_scarce, is_used_up, left } = grant;
-    v1::QuotaGrant { allowed, is_scarce, is_used_up, remaining: left }
-}
-
 impl Rpc {
     async fn run(&self, command: Command) -> Result<Reply, Status> {
         Ok(self.membership.run(command).await?)
@@ -128,13 +129,13 @@ impl Rpc {
         check_address(&join.address)
             .map_err(|why| CommandError::from(MemberRefusal::BadAddress(why)))?;
         probe_address(&join.address, from).await.map_err(Status::failed_precondition)?;
-        let v1::JoinRequest { disk_id: disk, name, address, .. } = join;
+        let v1::JoinRequest { disk_id: disk, name, address, known_epoch, .. } = join;
         if disk == 0 {
             return Err(Status::invalid_argument("the directory number must not be 0"));
         }
         let id = join.id.map(AgentId);
-        let event = MemberEvent::Join { id, disk, process, name, address, weight };
-        let reply = self.run(Command::Event(event)).await?;
+        let event = MemberEvent::Join { id, disk, process, name, address, weight, known_epoch };
+        let reply = self.run(Command::Event(event, None)).await?;
         let (id, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
         let settings = v1::CrawlSettings::clone(&self.membership.settings.borrow());
         Ok(v1::JoinResponse {
@@ -144,10 +145,11 @@ impl Rpc {
             view: Some(reply.view.as_ref().into()),
             settings: settings.toml,
             settings_revision: settings.revision,
+            identity_key: self.identity_key.to_bytes().to_vec().into(),
         })
     }
 
-    /// Refuses agents with another format version or from another crawl.
+    /// Refuses agents with another format version, from another crawl, or with another identity key.
     fn check_kind(&self, join: &v1::JoinRequest) -> Result<(), Status> {
         let theirs = join.format_version;
         if theirs != FORMAT_VERSION {
@@ -161,13 +163,20 @@ impl Rpc {
                 self.crawl_id
             )));
         }
+        let check = self.identity_key.check(&self.crawl_id);
+        if !join.crawl_id.is_empty() && *join.identity_check != check {
+            return Err(Status::failed_precondition(format!(
+                "the agent has another identity key than crawl {}: copy {IDENTITY_KEY_FILE} from the directory of the coordinator or of another agent of this crawl, or start the agent with another --data",
+                self.crawl_id
+            )));
+        }
         Ok(())
     }
 }
 
 #[tonic::async_trait]
 impl Coordinator for Rpc {
-    type WatchViewStream = ViewStream;
+    type WatchViewStream = Latest<v1::View>;
 
     async fn join(&self, request: Request<v1::JoinRequest>) -> RpcResult<v1::JoinResponse> {
         let from = request.remote_addr().map(|at| at.ip());
@@ -183,17 +192,30 @@ impl Coordinator for Rpc {
         &self,
         request: Request<v1::HeartbeatRequest>,
     ) -> RpcResult<v1::HeartbeatResponse> {
-        let v1::HeartbeatRequest { id, process: number, epoch, quota, replicated: settled } =
-            request.into_inner();
+        let v1::HeartbeatRequest { id, process: number, epoch, quota, .. } = *request.get_ref();
         let (id, process) = (AgentId(id), process_id(number)?);
-        let report = quota.map(|pages| (id, quota_report(pages, process)));
-        let heartbeat = MemberEvent::Heartbeat { id, process, epoch, settled };
-        let reply = self.run(Command::Heartbeat(heartbeat, report)).await?;
+        let sent = request.into_inner();
+        let report = HeartbeatReport {
+            id,
+            process,
+            epoch,
+            digest: sent.view_digest,
+            scanned: sent.scanned,
+            settled_epoch: sent.settled_epoch,
+            copied_since: sent.copied_since,
+            stalled: Duration::from_millis(sent.stalled_ms),
+            disk_full: sent.disk_full,
+            unreachable: sent.unreachable.into_iter().map(AgentId).collect(),
+        };
+        let quota = quota.map(|pages| (id, quota_report(pages, process)));
+        let reply = self.run(Command::Event(MemberEvent::Heartbeat(report), quota)).await?;
         let (_, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
-        let lease_ms = millis(lease);
-        let quota = reply.pages.map(quota_grant);
-        let epoch = reply.view.epoch;
-        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, quota }))
+        Ok(Response::new(v1::HeartbeatResponse {
+            lease_ms: millis(lease),
+            epoch: reply.view.epoch,
+            quota: reply.pages,
+            copies_wanted: reply.copies_wanted,
+        }))
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> RpcResult<v1::LeaveResponse> {
@@ -205,14 +227,16 @@ impl Coordinator for Rpc {
             true => MemberEvent::ProcessEnded { id, process, cancel_drain },
             false => MemberEvent::Leave { id, process },
         };
-        self.run(Command::Leave(event, report)).await?;
+        self.run(Command::Event(event, report)).await?;
         Ok(Response::new(v1::LeaveResponse {}))
     }
 
-    async fn watch_view(&self, request: Request<v1::WatchViewRequest>) -> RpcResult<ViewStream> {
-        let known = request.into_inner().known_epoch;
-        let views = self.watchers.admit(self.membership.views.clone(), known);
-        views.map(Response::new).ok_or_else(|| Status::resource_exhausted("too many watchers"))
+    async fn watch_view(
+        &self,
+        request: Request<v1::WatchViewRequest>,
+    ) -> RpcResult<Latest<v1::View>> {
+        let (views, known) = (self.membership.views.clone(), request.into_inner().known_epoch);
+        self.watchers.admit(views, known, |view| view.epoch, |view| view.into())
     }
 
     async fn get_view(&self, _: Request<v1::GetViewRequest>) -> RpcResult<v1::View> {
@@ -234,6 +258,8 @@ impl Coordinator for Rpc {
             crawl_id: self.crawl_id.clone(),
             view: Some(listed.view.as_ref().into()),
             leases: listed.leases.into_iter().map(lease).collect(),
+            obstacles: listed.obstacles.into_iter().map(Into::into).collect(),
+            uncovered: listed.uncovered.into_iter().map(|id| id.0).collect(),
         }))
     }
 
@@ -243,28 +269,36 @@ impl Coordinator for Rpc {
     }
 
     async fn remove(&self, request: Request<v1::RemoveRequest>) -> RpcResult<v1::RemoveResponse> {
-        let v1::RemoveRequest { agent, refetch } = request.into_inner();
-        let reply = self.run(Command::Remove(agent, refetch)).await?;
+        let v1::RemoveRequest { agent, refetch, force } = request.into_inner();
+        let reply = self.run(Command::Remove { agent, refetch, force }).await?;
         Ok(Response::new(v1::RemoveResponse { view: Some(reply.view.as_ref().into()) }))
+    }
+
+    async fn declare_dead(
+        &self,
+        request: Request<v1::DeclareDeadRequest>,
+    ) -> RpcResult<v1::DeclareDeadResponse> {
+        let reply = self.run(Command::DeclareDead(request.into_inner().agent)).await?;
+        Ok(Response::new(v1::DeclareDeadResponse { view: Some(reply.view.as_ref().into()) }))
     }
 
     async fn set_run(&self, request: Request<v1::SetRunRequest>) -> RpcResult<v1::SetRunResponse> {
         let run = run_state(request.into_inner().run).ok_or_else(|| {
             Status::invalid_argument("the run state must be running, paused or stopping")
         })?;
-        let reply = self.run(Command::Event(MemberEvent::SetRun(run))).await?;
+        let reply = self.run(Command::Event(MemberEvent::SetRun(run), None)).await?;
         Ok(Response::new(v1::SetRunResponse { view: Some(reply.view.as_ref().into()) }))
     }
 
-    type WatchSettingsStream = SettingsStream;
+    type WatchSettingsStream = Latest<v1::CrawlSettings>;
 
     async fn watch_settings(
         &self,
         request: Request<v1::WatchSettingsRequest>,
-    ) -> RpcResult<SettingsStream> {
+    ) -> RpcResult<Latest<v1::CrawlSettings>> {
         let known = request.into_inner().known_revision;
-        let settings = self.watchers.admit(self.membership.settings.clone(), known);
-        settings.map(Response::new).ok_or_else(|| Status::resource_exhausted("too many watchers"))
+        let settings = self.membership.settings.clone();
+        self.watchers.admit(settings, known, |settings| settings.revision, Clone::clone)
     }
 
     async fn get_settings(

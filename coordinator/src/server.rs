@@ -51,9 +51,7 @@ pub struct Listen {
 #[derive(Debug)]
 pub struct Coordinator {
     rpc: Arc<Rpc>,
-    membership: MembershipHandle,
     address: SocketAddr,
-    crawl_id: String,
     resumed: bool,
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
@@ -61,24 +59,12 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Starts the coordinator: resumes the crawl in `dir`, or begins a new one there.
+    /// Starts the coordinator: resumes the crawl in `dir`, or begins a new one there. Also stores
+    /// `given`, the settings typed by the user (see [`stored_settings`](crate::stored_settings)).
     ///
     /// # Errors
     /// Returns a [`CoordinatorError`], which distinguishes invalid requests from failures.
     pub async fn start(
-        dir: &Path,
-        settings: &Settings,
-        listen: Listen,
-    ) -> Result<Self, CoordinatorError> {
-        Self::start_given(dir, settings, TypedSettings::new(), listen).await
-    }
-
-    /// Like [`Self::start`], but also stores the settings typed by the user (see
-    /// [`stored_settings`](crate::stored_settings)).
-    ///
-    /// # Errors
-    /// Same as [`Self::start`].
-    pub async fn start_given(
         dir: &Path,
         settings: &Settings,
         given: TypedSettings,
@@ -94,6 +80,7 @@ impl Coordinator {
         let address = listener.local_addr().map_err(refused)?;
         let opened = StateFile::open(dir, settings, given, clock.now())?;
         let (crawl_id, resumed) = (opened.record.crawl_id.clone(), opened.resumed);
+        let identity_key = opened.identity_key;
         let membership = MembershipHandle::start(opened, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("cannot start a thread: {error}")))?;
         let watchers = Watchers::new(settings.fixed.cluster.lease);
@@ -105,8 +92,7 @@ impl Coordinator {
             started: clock.now(),
             crawl_id: crawl_id.clone(),
         };
-        let rpc = Rpc { membership: membership.clone(), watchers, crawl_id: crawl_id.clone() };
-        let rpc = Arc::new(rpc);
+        let rpc = Arc::new(Rpc { membership, watchers, crawl_id, identity_key });
         listen.tls.iter().for_each(Tls::watch);
         listen.token.iter().for_each(LiveToken::watch);
         let services = services(server, Arc::clone(&rpc), listen.token).await?;
@@ -116,7 +102,7 @@ impl Coordinator {
             // A sent message and a dropped sender both end the server.
             let _ = ended.await;
         }));
-        Ok(Self { rpc, membership, address, crawl_id, resumed, server, end, meter })
+        Ok(Self { rpc, address, resumed, server, end, meter })
     }
 
     /// Returns a client for use in the same process. It needs no token.
@@ -136,7 +122,7 @@ impl Coordinator {
     /// Returns the crawl's id.
     #[must_use]
     pub fn crawl_id(&self) -> &str {
-        &self.crawl_id
+        &self.rpc.crawl_id
     }
 
     /// Source of the metrics, for [`metrics::render`](crate::metrics::render).
@@ -154,7 +140,7 @@ impl Coordinator {
     /// Returns the current run state of the crawl.
     #[must_use]
     pub fn run(&self) -> RunState {
-        self.membership.views.borrow().run
+        self.rpc.membership.views.borrow().run
     }
 
     /// Waits until the server fails and returns the reason.
@@ -173,15 +159,14 @@ impl Coordinator {
     /// # Errors
     /// Fails if the server failed.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
-        let Self { membership, mut server, end, .. } = self;
+        let Self { rpc, mut server, end, .. } = self;
         let _ = end.send(());
-        let mut views = membership.views.clone();
-        tokio::task::spawn_blocking(move || membership.end());
+        let mut views = rpc.membership.views.clone();
+        tokio::task::spawn_blocking(move || rpc.membership.end());
         // The views channel closes when the thread has ended.
         while views.changed().await.is_ok() {}
         match timeout(STOP_TIMEOUT, &mut server).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(error))) => Err(CoordinatorError::Broken(with_causes(&error))),
+            Ok(Ok(ended)) => ended.map_err(|error| CoordinatorError::Broken(with_causes(&error))),
             Ok(Err(error)) => Err(CoordinatorError::Broken(error.to_string())),
             Err(_) => {
                 // A client keeps its connection open.
@@ -215,11 +200,6 @@ async fn services(
 
 /// Returns the text of an error with its causes. tonic's own text is only "transport error".
 fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+    let cause = error.source().map(|cause| format!(": {}", with_causes(cause)));
+    format!("{error}{}", cause.unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/coordinator.state   "crivello coordinator state 1\n", XXH3 of the record (8 bytes,
 //!                         little-endian), the record (protobuf, see Stored)
+//! DIR/identity.key        the secret key of the crawl (see `common/src/identity.rs`)
 //! DIR/lock                locked while a coordinator works in the directory; holds the crawl's id
 //! ```
 //! Each change replaces the whole file (see [`replace_file`]). The new record is synced before the
@@ -10,17 +11,21 @@
 //! that fails its checks is refused as damaged: an older state would issue epochs twice.
 
 use crate::error::CoordinatorError;
+use crate::members::{Death, MembersRecord, PublishedViews};
 use crivello_common::config::{Settings, TypedSettings};
-use crivello_common::runtime::{replace_file, replacement_path};
+use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
+use crivello_common::runtime::{
+    IdentityKeyError, create_private_dir, replace_file, replacement_path,
+};
+use crivello_common::sealed::{seal, unseal};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::{FORMAT_VERSION, v1};
 use prost::Message;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Name of the state file in a coordinator's directory.
 pub const STATE_FILE: &str = "coordinator.state";
@@ -29,7 +34,7 @@ const LOCK_FILE: &str = "lock";
 const MAGIC: &[u8] = b"crivello coordinator state 1\n";
 
 /// The state that a coordinator must keep.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     /// 16 hexadecimal digits, random.
     pub(crate) crawl_id: String,
@@ -37,16 +42,10 @@ pub(crate) struct Record {
     pub(crate) begun: String,
     /// [`Settings::fingerprint_text`]: the settings that never change.
     pub(crate) meaning: String,
-    /// The first id never assigned to an agent.
-    pub(crate) next_id: u32,
-    /// The view in force.
-    pub(crate) view: View,
+    /// The members, with the view in force.
+    pub(crate) members: MembersRecord,
     /// Page quota of each agent, in a crawl with a page limit.
     pub(crate) page_quotas: BTreeMap<AgentId, u64>,
-    /// Agents to be drained, including dead ones.
-    pub(crate) draining: BTreeSet<AgentId>,
-    /// Agents that may hold data that no other agent has.
-    pub(crate) unreplicated: BTreeSet<AgentId>,
     /// The settings in force.
     pub(crate) settings: StoredSettings,
 }
@@ -81,55 +80,85 @@ struct Stored {
     page_quotas: BTreeMap<u32, u64>,
     #[prost(uint32, repeated, tag = "8")]
     draining: Vec<u32>,
-    #[prost(uint32, repeated, tag = "9")]
-    unreplicated: Vec<u32>,
+    #[prost(btree_map = "uint32, uint64", tag = "9")]
+    unreplicated: BTreeMap<u32, u64>,
     #[prost(uint64, tag = "10")]
     settings_revision: u64,
     #[prost(string, tag = "11")]
     settings: String,
     #[prost(btree_map = "string, string", tag = "12")]
     given: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "13")]
+    deaths: Vec<StoredDeath>,
+    #[prost(message, repeated, tag = "14")]
+    usable: Vec<StoredViews>,
+}
+
+/// See [`Death`].
+#[derive(Clone, PartialEq, Message)]
+struct StoredDeath {
+    #[prost(uint32, tag = "1")]
+    agent: u32,
+    #[prost(uint64, tag = "2")]
+    epoch: u64,
+    #[prost(bool, tag = "3")]
+    covered: bool,
+}
+
+/// See [`PublishedViews`].
+#[derive(Clone, PartialEq, Message)]
+struct StoredViews {
+    #[prost(uint64, tag = "1")]
+    first: u64,
+    #[prost(uint64, tag = "2")]
+    last: u64,
+    #[prost(uint32, repeated, tag = "3")]
+    living: Vec<u32>,
 }
 
 impl From<&Record> for Stored {
     fn from(record: &Record) -> Self {
-        let numbers = |agents: &BTreeSet<AgentId>| agents.iter().map(|id| id.0).collect();
         let settings = record.settings.clone();
+        let members = &record.members;
+        let death = |(id, death): (&AgentId, &Death)| StoredDeath {
+            agent: id.0,
+            epoch: death.epoch,
+            covered: death.covered,
+        };
+        let views = |views: &PublishedViews| StoredViews {
+            first: views.first,
+            last: views.last,
+            living: views.living.iter().map(|id| id.0).collect(),
+        };
         Self {
             format: FORMAT_VERSION,
             crawl_id: record.crawl_id.clone(),
             begun: record.begun.clone(),
             meaning: record.meaning.clone(),
-            next_id: record.next_id,
-            view: Some((&record.view).into()),
+            next_id: members.next_id,
+            view: Some((&members.view).into()),
             page_quotas: record.page_quotas.iter().map(|(id, &pages)| (id.0, pages)).collect(),
-            draining: numbers(&record.draining),
-            unreplicated: numbers(&record.unreplicated),
+            draining: members.draining.iter().map(|id| id.0).collect(),
+            unreplicated: members.unreplicated.iter().map(|(id, &epoch)| (id.0, epoch)).collect(),
             settings_revision: settings.revision,
             settings: settings.toml,
             given: settings.given,
+            deaths: members.deaths.iter().map(death).collect(),
+            usable: members.usable.iter().map(views).collect(),
         }
     }
 }
 
 impl Record {
     fn encode(&self) -> Vec<u8> {
-        let record = Stored::from(self).encode_to_vec();
-        [MAGIC, &xxh3_64(&record).to_le_bytes(), &record].concat()
+        seal(MAGIC, &Stored::from(self).encode_to_vec())
     }
 
     /// Decodes a record. The error text completes "the file is …".
     fn decode(bytes: &[u8]) -> Result<Self, String> {
         let damaged = |what: &str| format!("damaged: {what}");
-        let rest = bytes
-            .strip_prefix(MAGIC)
-            .ok_or("damaged, or written by another version: its magic number is missing")?;
-        let (sum, record) =
-            rest.split_first_chunk::<8>().ok_or_else(|| damaged("it is too short"))?;
-        if xxh3_64(record) != u64::from_le_bytes(*sum) {
-            return Err(damaged("its checksum is wrong"));
-        }
-        let stored = Stored::decode(record).map_err(|error| damaged(&error.to_string()))?;
+        let stored =
+            Stored::decode(unseal(MAGIC, bytes)?).map_err(|error| damaged(&error.to_string()))?;
         if stored.format != FORMAT_VERSION {
             let format = stored.format;
             return Err(format!(
@@ -138,17 +167,28 @@ impl Record {
         }
         let view = View::try_from(stored.view.unwrap_or_default());
         let view = view.map_err(|error| damaged(&error.to_string()))?;
-        let agents = |numbers: Vec<u32>| numbers.into_iter().map(AgentId).collect();
         let quotas = stored.page_quotas.into_iter();
+        let deaths = stored.deaths.into_iter().map(|StoredDeath { agent, epoch, covered }| {
+            (AgentId(agent), Death { epoch, covered })
+        });
+        let usable = stored.usable.into_iter().map(|StoredViews { first, last, living }| {
+            let living = living.into_iter().map(AgentId).collect();
+            PublishedViews { first, last, living }
+        });
+        let unreplicated = stored.unreplicated.into_iter();
         Ok(Self {
             crawl_id: stored.crawl_id,
             begun: stored.begun,
             meaning: stored.meaning,
-            next_id: stored.next_id,
-            view,
+            members: MembersRecord {
+                view,
+                next_id: stored.next_id,
+                draining: stored.draining.into_iter().map(AgentId).collect(),
+                unreplicated: unreplicated.map(|(id, epoch)| (AgentId(id), epoch)).collect(),
+                deaths: deaths.collect(),
+                usable: usable.collect(),
+            },
             page_quotas: quotas.map(|(id, pages)| (AgentId(id), pages)).collect(),
-            draining: agents(stored.draining),
-            unreplicated: agents(stored.unreplicated),
             settings: StoredSettings {
                 revision: stored.settings_revision,
                 toml: stored.settings,
@@ -162,7 +202,7 @@ impl Record {
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// An opened directory.
@@ -173,6 +213,8 @@ pub(crate) struct Opened {
     pub(crate) record: Record,
     /// True if the crawl existed before.
     pub(crate) resumed: bool,
+    /// The secret key of the crawl.
+    pub(crate) identity_key: IdentityKey,
 }
 
 impl StateFile {
@@ -193,44 +235,67 @@ impl StateFile {
         checked.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
         // Checked before anything is created in the directory.
         read(dir)?;
-        fs::create_dir_all(dir).map_err(|error| {
-            let dir = dir.display();
+        let shown = dir.display();
+        create_private_dir(dir).map_err(|error| {
             CoordinatorError::Refused(format!(
-                "cannot create the directory {dir}: {error}; choose another --data"
+                "cannot create the directory {shown}: {error}; choose another --data"
             ))
         })?;
         let lock = take_lock(dir)?;
         let last = read(dir)?;
         let resumed = last.is_some();
-        let mut record = match last {
-            Some(mut record) => {
+        let (mut record, identity_key) = match last {
+            Some(record) => {
                 check_meaning(dir, &record, settings)?;
-                record.view.epoch += 1;
-                record
+                let key = read_key(dir, &record.crawl_id)?;
+                (record, key)
             }
-            None => Record {
-                crawl_id: format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0),
-                begun: now.to_string(),
-                meaning: settings.fingerprint_text(),
-                next_id: 1,
-                view: View { epoch: 1, ..View::default() },
-                page_quotas: BTreeMap::new(),
-                draining: BTreeSet::new(),
-                unreplicated: BTreeSet::new(),
-                settings: StoredSettings::default(),
-            },
+            None => begin(dir, settings, now)?,
         };
-        record.settings = StoredSettings {
-            revision: record.settings.revision + 1,
-            toml: settings.to_toml(),
-            given,
-        };
-        let file = Self { path: dir.join(STATE_FILE), _lock: lock };
-        let stored = file.save(&record).and_then(|()| file.name_crawl(&record.crawl_id));
-        stored.map_err(|error| {
+        record.members.view.epoch += 1;
+        let revision = record.settings.revision + 1;
+        record.settings = StoredSettings { revision, toml: settings.to_toml(), given };
+        let file = Self { path: dir.join(STATE_FILE), lock };
+        // The lock file names the crawl, so that a lost state file is noticed.
+        let name_crawl = |()| (&file.lock).write_all(record.crawl_id.as_bytes());
+        file.save(&record).and_then(name_crawl).map_err(|error| {
             CoordinatorError::Broken(format!("{} cannot be written: {error}", file.path.display()))
         })?;
-        Ok(Opened { file, record, resumed })
+        Ok(Opened { file, record, resumed, identity_key })
+    }
+
+    /// Begins a directory with this record. The key of the crawl must be there, or in one of the
+    /// directories `key_from`, from which it is copied.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::Refused`] if the directory has a record or holds something else;
+    /// [`CoordinatorError::Broken`] if there is no key or the disk fails.
+    pub(crate) fn create(
+        dir: &Path,
+        record: &Record,
+        key_from: &[PathBuf],
+    ) -> Result<(), CoordinatorError> {
+        let shown = dir.display();
+        if read(dir)?.is_some() {
+            return Err(CoordinatorError::Refused(format!(
+                "{shown} already has a record: choose another --data"
+            )));
+        }
+        let broken = |error: io::Error| CoordinatorError::Broken(format!("{shown}: {error}"));
+        create_private_dir(dir).map_err(broken)?;
+        let file = Self { path: dir.join(STATE_FILE), lock: take_lock(dir)? };
+        let crawl_id = &record.crawl_id;
+        match IdentityKey::read(dir, crawl_id) {
+            Ok(_) => {}
+            Err(error) => {
+                let keys = key_from.iter().map(|from| IdentityKey::read(from, crawl_id));
+                let key = keys.flatten().next().filter(|_| is_missing(&error));
+                let key = key.ok_or_else(|| CoordinatorError::Broken(error.to_string()))?;
+                key.write(dir, crawl_id).map_err(broken)?;
+            }
+        }
+        file.save(record).map_err(broken)?;
+        (&file.lock).write_all(record.crawl_id.as_bytes()).map_err(broken)
     }
 
     /// Replaces the state. When this returns, the new state survives a power cut.
@@ -240,11 +305,36 @@ impl StateFile {
     pub(crate) fn save(&self, record: &Record) -> io::Result<()> {
         replace_file(&self.path, &record.encode())
     }
+}
 
-    /// Writes the crawl's id to the lock file, so that a lost state file is noticed.
-    fn name_crawl(&self, crawl_id: &str) -> io::Result<()> {
-        (&self._lock).write_all(crawl_id.as_bytes())
-    }
+/// Begins a crawl: its first record, and its key, which is stored before any record names the crawl.
+fn begin(
+    dir: &Path,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<(Record, IdentityKey), CoordinatorError> {
+    let record = Record {
+        crawl_id: format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0),
+        begun: now.to_string(),
+        meaning: settings.fingerprint_text(),
+        ..Record::default()
+    };
+    let drawn = IdentityKey::draw();
+    let stored = drawn.and_then(|key| key.write(dir, &record.crawl_id).map(|()| key));
+    let key = stored.map_err(|error| {
+        let path = dir.join(IDENTITY_KEY_FILE);
+        CoordinatorError::Broken(format!("{} cannot be written: {error}", path.display()))
+    })?;
+    Ok((record, key))
+}
+
+const fn is_missing(error: &IdentityKeyError) -> bool {
+    matches!(error, IdentityKeyError::Missing(_))
+}
+
+fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, CoordinatorError> {
+    IdentityKey::read(dir, crawl_id)
+        .map_err(|error| CoordinatorError::Broken(format!("{error}; nothing was changed")))
 }
 
 /// Returns the settings of the crawl in `dir`; `None` if no crawl was begun there.
@@ -275,15 +365,14 @@ fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
         return Err(broken(format!("is missing although crawl {crawl_id} was begun here")));
     }
     // Left over from an interrupted first start.
-    let ours = [lock, replacement_path(&path)];
+    let key = dir.join(IDENTITY_KEY_FILE);
+    let ours = [lock, replacement_path(&path), replacement_path(&key), key];
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            let dir = dir.display();
-            return Err(CoordinatorError::Refused(format!(
-                "{dir}: {error}; choose another --data"
-            )));
+            let why = format!("{}: {error}; choose another --data", dir.display());
+            return Err(CoordinatorError::Refused(why));
         }
     };
     if entries.filter_map(Result::ok).all(|entry| ours.contains(&entry.path())) {
@@ -351,11 +440,15 @@ mod tests {
             crawl_id: "c0ffee".into(),
             begun: "today".into(),
             meaning: settings().fingerprint_text(),
-            next_id: 2,
-            view: View { epoch, ..View::of_one(&format!("agent-{epoch}")) },
+            members: MembersRecord {
+                next_id: 2,
+                view: View { epoch, ..View::of_one(&format!("agent-{epoch}")) },
+                draining: [AgentId(2)].into(),
+                unreplicated: [(AgentId(1), 7)].into(),
+                deaths: [(AgentId(4), Death { epoch: 3, covered: true })].into(),
+                usable: vec![PublishedViews { first: 2, last: 3, living: [AgentId(4)].into() }],
+            },
             page_quotas: BTreeMap::from([(AgentId(3), epoch)]),
-            draining: [AgentId(2)].into(),
-            unreplicated: [AgentId(1)].into(),
             settings: StoredSettings {
                 revision: 7,
                 toml: settings().to_toml(),
@@ -374,16 +467,17 @@ mod tests {
         assert_eq!(stored_settings(dir.path()).unwrap(), None);
         let opened = open(dir.path()).unwrap();
         assert!(!opened.resumed);
-        assert_eq!((opened.record.view.epoch, opened.record.settings.revision), (1, 1));
+        assert_eq!((opened.record.members.view.epoch, opened.record.settings.revision), (1, 1));
         for epoch in 1..5 {
             opened.file.save(&record(epoch)).unwrap();
         }
+        opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
         drop(opened);
         assert_eq!(stored_settings(dir.path()).unwrap().unwrap(), record(4).settings);
         let again = open(dir.path()).unwrap();
         assert!(again.resumed);
         let mut expected = record(4);
-        expected.view.epoch = 5;
+        expected.members.view.epoch = 5;
         expected.settings.revision = 8;
         expected.settings.given = again.record.settings.given.clone();
         assert_eq!(again.record, expected);
@@ -396,7 +490,10 @@ mod tests {
     #[test]
     fn a_crash_during_a_write_leaves_the_record_before() {
         let dir = tempdir().unwrap();
-        open(dir.path()).unwrap().file.save(&record(4)).unwrap();
+        let opened = open(dir.path()).unwrap();
+        opened.file.save(&record(4)).unwrap();
+        opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
+        drop(opened);
         let path = dir.path().join(STATE_FILE);
         let next = record(5).encode();
         for len in [0, 1, next.len() / 2, next.len()] {
@@ -404,7 +501,7 @@ mod tests {
             fs::write(replacement_path(&path), &next[..len]).unwrap();
             assert_eq!(read(dir.path()).unwrap(), Some(record(4)));
         }
-        assert_eq!(open(dir.path()).unwrap().record.view.epoch, 5);
+        assert_eq!(open(dir.path()).unwrap().record.members.view.epoch, 5);
     }
 
     #[test]
@@ -433,7 +530,7 @@ mod tests {
         let mut stored = Stored::from(&record(1));
         stored.format += 1;
         let bytes = stored.encode_to_vec();
-        let bytes = [MAGIC, &xxh3_64(&bytes).to_le_bytes(), &bytes].concat();
+        let bytes = seal(MAGIC, &bytes);
         let error = Record::decode(&bytes).unwrap_err();
         assert!(error.contains("another version"), "{error}");
     }

@@ -1,52 +1,17 @@
 //! Streams of views and settings. Each watcher receives the latest version once it has taken the
 //! previous one. A watcher that takes nothing for too long is dropped. Nothing waits for a watcher.
 
-use crivello_common::view::View;
-use crivello_proto::v1;
-use futures_util::Stream;
-use std::pin::Pin;
+use futures_util::stream::{BoxStream, StreamExt as _, poll_fn};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tonic::Status;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tonic::{Response, Status};
 
 /// Maximum number of watchers: two streams per agent, plus those of people.
 const WATCHERS_MAX: usize = 4_096;
 
-/// A versioned value that can be watched.
-pub(crate) trait Watched: Send + Sync + 'static {
-    /// The message on the wire.
-    type Message: Send + 'static;
-    /// Version number; higher for each later value.
-    fn version(&self) -> u64;
-    /// Returns the message for this value.
-    fn message(&self) -> Self::Message;
-}
-
-impl Watched for View {
-    type Message = v1::View;
-
-    fn version(&self) -> u64 {
-        self.epoch
-    }
-
-    fn message(&self) -> v1::View {
-        self.into()
-    }
-}
-
-impl Watched for v1::CrawlSettings {
-    type Message = Self;
-
-    fn version(&self) -> u64 {
-        self.revision
-    }
-
-    fn message(&self) -> Self {
-        self.clone()
-    }
-}
+/// The stream of a watcher.
+pub(crate) type Latest<M> = BoxStream<'static, Result<M, Status>>;
 
 /// Limits and counts the watchers. Clones share one limit.
 #[derive(Clone, Debug)]
@@ -67,55 +32,38 @@ impl Watchers {
     }
 
     /// Streams values later than `known` until the watcher disconnects, is dropped, or the sender
-    /// ends. Returns `None` if there are too many watchers.
-    pub(crate) fn admit<T: Watched>(
+    /// ends. Later values have higher versions.
+    ///
+    /// # Errors
+    /// Fails if there are too many watchers.
+    pub(crate) fn admit<T: Send + Sync + 'static, M: Send + 'static>(
         &self,
-        latest: watch::Receiver<Arc<T>>,
-        known: u64,
-    ) -> Option<Latest<T::Message>> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
-        let (next, taken) = mpsc::channel(1);
-        tokio::spawn(forward(latest, known, next, self.timeout, permit));
-        Some(Latest(taken))
-    }
-}
-
-async fn forward<T: Watched>(
-    mut latest: watch::Receiver<Arc<T>>,
-    mut known: u64,
-    next: mpsc::Sender<Result<T::Message, Status>>,
-    timeout: Duration,
-    _permit: OwnedSemaphorePermit,
-) {
-    loop {
-        let value = Arc::clone(&latest.borrow_and_update());
-        if value.version() > known {
-            known = value.version();
-            if next.send_timeout(Ok(value.message()), timeout).await.is_err() {
-                tracing::debug!("dropping a watcher: it disconnected or reads too slowly");
-                return;
+        mut latest: watch::Receiver<Arc<T>>,
+        mut known: u64,
+        version: fn(&T) -> u64,
+        message: fn(&T) -> M,
+    ) -> Result<Response<Latest<M>>, Status> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit = permit.map_err(|_| Status::resource_exhausted("too many watchers"))?;
+        let (next, mut taken) = mpsc::channel(1);
+        let timeout = self.timeout;
+        tokio::spawn(async move {
+            let _permit = permit;
+            loop {
+                let value = Arc::clone(&latest.borrow_and_update());
+                if version(&value) > known {
+                    known = version(&value);
+                    if next.send_timeout(Ok(message(&value)), timeout).await.is_err() {
+                        tracing::debug!("dropping a watcher: it disconnected or reads too slowly");
+                        return;
+                    }
+                }
+                tokio::select! {
+                    changed = latest.changed() => if changed.is_err() { return },
+                    () = next.closed() => return,
+                }
             }
-        }
-        tokio::select! {
-            changed = latest.changed() => if changed.is_err() { return },
-            () = next.closed() => return,
-        }
-    }
-}
-
-/// The stream of a watcher.
-#[derive(Debug)]
-pub(crate) struct Latest<T>(mpsc::Receiver<Result<T, Status>>);
-
-/// A stream of views.
-pub(crate) type ViewStream = Latest<v1::View>;
-/// A stream of settings.
-pub(crate) type SettingsStream = Latest<v1::CrawlSettings>;
-
-impl<T> Stream for Latest<T> {
-    type Item = Result<T, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(cx)
+        });
+        Ok(Response::new(poll_fn(move |cx| taken.poll_recv(cx)).boxed()))
     }
 }

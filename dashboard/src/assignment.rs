@@ -1,5 +1,5 @@
 //! The assignment of groups to agents, estimated from a sample: the owners of 1,024 artificial
-//! groups, now and before the last change that moved any of them.
+//! groups with evenly spread hashes, now and before the last change that moved any of them.
 
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
@@ -34,7 +34,7 @@ impl Assignment {
     pub(super) fn next(before: Option<&Self>, settings: &Settings, view: &View) -> Option<Self> {
         let strategy = settings.fixed.cluster.strategy;
         let owners = Owners::new(strategy, Arc::new(view.clone())).ok()?;
-        let sample = (0..SAMPLE).map(|i| GroupHash::of(&format!("sample-{i}")));
+        let sample = (0..SAMPLE).map(|i| GroupHash(u64::from(i) * (u64::MAX / u64::from(SAMPLE))));
         let owners: Vec<_> = sample.map(|group| owners.owner(group)).collect();
         let now = Drawn { epoch: view.epoch, owners };
         let before = before.and_then(|last| match last.now.owners == now.owners {

@@ -1,7 +1,7 @@
 //! The latest events of the cluster, found by comparing views.
 
-use super::words;
-use crivello_common::view::{Agent, AgentState, RunState, View};
+use super::history::push_bounded;
+use crivello_common::view::{Agent, AgentState, View};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
@@ -28,18 +28,13 @@ impl Events {
     /// Adds the differences of two views. `now` is in microseconds since 1970.
     pub(super) fn compare(&mut self, before: &View, after: &View, now: u64) {
         if before.run != after.run {
-            let text = match after.run {
-                RunState::Running => "the crawl is running",
-                RunState::Paused => "the crawl is paused",
-                RunState::Stopping => "the crawl is stopping",
-            };
-            self.add(now, words::run(after.run), None, text.to_owned());
+            let run = after.run.name();
+            self.add(now, run, None, format!("the crawl is {run}"));
         }
         for agent in &after.agents {
             let was = before.agent(agent.id);
-            if was.map(|was| (was.state, was.joined_epoch))
-                != Some((agent.state, agent.joined_epoch))
-            {
+            let states = |agent: &Agent| (agent.state, agent.joined_epoch);
+            if was.map(states) != Some(states(agent)) {
                 self.add_agent(now, was.map(|was| was.state), agent);
             }
         }
@@ -73,10 +68,7 @@ impl Events {
 
     fn add(&mut self, now: u64, kind: &'static str, agent: Option<String>, text: String) {
         let id = self.0.back().map_or(now, |last| now.max(last.id + 1));
-        if self.0.len() == EVENTS_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back(Event { id, kind, agent, text });
+        push_bounded(&mut self.0, Event { id, kind, agent, text }, EVENTS_MAX);
     }
 
     /// Returns the events, newest first.
@@ -97,6 +89,7 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::view::RunState;
 
     fn kinds(events: &Events) -> Vec<String> {
         let json = events.json();

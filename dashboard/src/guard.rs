@@ -34,12 +34,12 @@ const OPEN: [&str; 6] = ["/healthz", "/login", "/login.js", "/base.css", "/icon.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Host names that requests may use, besides loopback.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// Address that the server listens on.
-    at: SocketAddr,
-    token: Option<LiveToken>,
+    pub(super) at: SocketAddr,
+    pub(super) token: Option<LiveToken>,
     /// True if the server uses TLS.
-    is_secure: bool,
+    pub(super) is_secure: bool,
 }
 
 /// The reason why a request is rejected.
@@ -52,24 +52,6 @@ enum Rejection {
 }
 
 impl Guard {
-    pub(super) const fn new(
-        at: SocketAddr,
-        names: Vec<String>,
-        token: Option<LiveToken>,
-        is_secure: bool,
-    ) -> Self {
-        Self { names, at, token, is_secure }
-    }
-
-    /// Returns true if the server uses TLS.
-    pub(super) const fn is_secure(&self) -> bool {
-        self.is_secure
-    }
-
-    pub(super) const fn token(&self) -> Option<&LiveToken> {
-        self.token.as_ref()
-    }
-
     fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Rejection> {
         if path == "/healthz" {
             return Ok(());
@@ -206,9 +188,12 @@ mod tests {
     use crivello_common::runtime::Token;
 
     fn guard(token: Option<&str>) -> Guard {
-        let at = "10.0.0.5:8080".parse().expect("an address");
-        let token = token.map(|text| Token::parse(text).expect("a valid token").into());
-        Guard::new(at, vec!["Crawl.example".to_owned()], token, false)
+        Guard {
+            names: vec!["Crawl.example".to_owned()],
+            at: "10.0.0.5:8080".parse().expect("an address"),
+            token: token.map(|text| Token::parse(text).expect("a valid token").into()),
+            is_secure: false,
+        }
     }
 
     fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
@@ -257,8 +242,8 @@ mod tests {
 
     #[test]
     fn who_listens_everywhere_is_called_by_any_address_and_still_by_no_strange_name() {
-        let guard =
-            Guard::new("0.0.0.0:8080".parse().expect("an address"), Vec::new(), None, false);
+        let at = "0.0.0.0:8080".parse().expect("an address");
+        let guard = Guard { at, names: Vec::new(), ..guard(None) };
         assert!(guard.is_ours("10.1.2.3:8080") && guard.is_ours("[fd00::1]:8080"));
         assert!(!guard.is_ours("evil.example:8080"));
     }
@@ -305,12 +290,12 @@ mod tests {
 
     #[test]
     fn over_tls_a_page_that_came_without_is_a_page_elsewhere() {
-        let at = "10.0.0.5:8080".parse().expect("an address");
         let post = |is_secure, scheme: &str| {
             let origin = format!("{scheme}://localhost:8080");
             let json = ("content-type", "application/json");
             let all = headers(&[("host", "localhost:8080"), json, ("origin", &origin)]);
-            Guard::new(at, Vec::new(), None, is_secure).check(&Method::POST, "/api/run", &all)
+            let guard = Guard { is_secure, names: Vec::new(), ..guard(None) };
+            guard.check(&Method::POST, "/api/run", &all)
         };
         assert_eq!(post(true, "https"), Ok(()));
         assert_eq!(post(true, "http"), Err(Rejection::Foreign));

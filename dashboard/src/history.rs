@@ -24,10 +24,7 @@ pub(super) struct History(VecDeque<Point>);
 impl History {
     /// Adds a point.
     pub(super) fn add(&mut self, point: Point) {
-        if self.0.len() == POINTS_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back(point);
+        push_bounded(&mut self.0, point, POINTS_MAX);
     }
 
     /// Returns one column for each chart, oldest first.
@@ -41,6 +38,14 @@ impl History {
             "errors_per_second": column(|p| p.errors_per_second.into()),
         })
     }
+}
+
+/// Adds the newest entry, and drops the oldest if there are `max`.
+pub(super) fn push_bounded<T>(entries: &mut VecDeque<T>, newest: T, max: usize) {
+    if entries.len() == max {
+        entries.pop_front();
+    }
+    entries.push_back(newest);
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@
 //! why` do and forwards their answers. It keeps only ten minutes of totals and the latest
 //! membership events.
 //!
-//! * *Comes in*: HTTP/1.1. `guard` accepts authorized requests, and no request that another site
+//! - *Input:* HTTP/1.1. `guard` accepts authorized requests, and no request that another site
 //!   caused a browser to send.
-//! * *Goes out*: the files of `page/`, which load nothing from other sites, and JSON (`api`).
-//! * *Goes wrong*: an agent that does not answer is shown as such, and an agent with an older
+//! - *Output:* the files of `page/`, which load nothing from other sites, and JSON (`api`).
+//! - *Errors:* an agent that does not answer is shown as such, and an agent with an older
 //!   version as "not available"; nothing else waits for it. Connections, requests, listeners,
 //!   bodies and times are limited (`server.rs`).
 
@@ -31,7 +31,6 @@ mod poll;
 mod server;
 mod session;
 mod state;
-mod words;
 
 pub use server::{Dashboard, Options};
 pub use state::MetricsText;

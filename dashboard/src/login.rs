@@ -31,7 +31,7 @@ struct Login {
 /// Handles `POST /api/login`.
 pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<Response, Refusal> {
     let Login { token: shown } = body(&bytes)?;
-    let Some(token) = state.guard.token().map(LiveToken::now) else {
+    let Some(token) = state.guard.token.as_ref().map(LiveToken::now) else {
         return Ok(Json(json!({ "done": "no token is required" })).into_response());
     };
     // The delay affects only logins.
@@ -40,7 +40,7 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
         sleep(PENALTY).await;
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "wrong token"));
     }
-    let cookie = session::cookie(&token, state.guard.is_secure());
+    let cookie = session::cookie(&token, state.guard.is_secure);
     Ok(([(SET_COOKIE, cookie)], Json(json!({ "done": "logged in" }))).into_response())
 }
 

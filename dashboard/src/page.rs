@@ -11,40 +11,34 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-macro_rules! files {
-    ($($path:literal => $kind:ident $file:literal,)+) => {
-        /// Path, kind and text of each file.
-        const FILES: &[(&str, &str, &str)] =
-            &[$(($path, $kind, include_str!(concat!("page/", $file))),)+];
-    };
-}
-
-files! {
-    "/" => HTML "index.html",
-    "/login" => HTML "login.html",
-    "/icon.svg" => SVG "icon.svg",
-    "/base.css" => CSS "base.css",
-    "/layout.css" => CSS "layout.css",
-    "/parts.css" => CSS "parts.css",
-    "/main.js" => JS "main.js",
-    "/api.js" => JS "api.js",
-    "/live.js" => JS "live.js",
-    "/dom.js" => JS "dom.js",
-    "/format.js" => JS "format.js",
-    "/confirm.js" => JS "confirm.js",
-    "/chart.js" => JS "chart.js",
-    "/totals.js" => JS "totals.js",
-    "/agents.js" => JS "agents.js",
-    "/events.js" => JS "events.js",
-    "/assignment.js" => JS "assignment.js",
-    "/hosts.js" => JS "hosts.js",
-    "/why.js" => JS "why.js",
-    "/discards.js" => JS "discards.js",
-    "/fetches.js" => JS "fetches.js",
-    "/traces.js" => JS "traces.js",
-    "/settings.js" => JS "settings.js",
-    "/login.js" => JS "login.js",
-}
+/// Path, kind and text of each file.
+const FILES: &[(&str, &str, &str)] = &[
+    ("/", HTML, include_str!("page/index.html")),
+    ("/login", HTML, include_str!("page/login.html")),
+    ("/icon.svg", SVG, include_str!("page/icon.svg")),
+    ("/base.css", CSS, include_str!("page/base.css")),
+    ("/layout.css", CSS, include_str!("page/layout.css")),
+    ("/parts.css", CSS, include_str!("page/parts.css")),
+    ("/main.js", JS, include_str!("page/main.js")),
+    ("/api.js", JS, include_str!("page/api.js")),
+    ("/live.js", JS, include_str!("page/live.js")),
+    ("/dom.js", JS, include_str!("page/dom.js")),
+    ("/format.js", JS, include_str!("page/format.js")),
+    ("/confirm.js", JS, include_str!("page/confirm.js")),
+    ("/chart.js", JS, include_str!("page/chart.js")),
+    ("/totals.js", JS, include_str!("page/totals.js")),
+    ("/agents.js", JS, include_str!("page/agents.js")),
+    ("/events.js", JS, include_str!("page/events.js")),
+    ("/assignment.js", JS, include_str!("page/assignment.js")),
+    ("/obstacles.js", JS, include_str!("page/obstacles.js")),
+    ("/hosts.js", JS, include_str!("page/hosts.js")),
+    ("/why.js", JS, include_str!("page/why.js")),
+    ("/discards.js", JS, include_str!("page/discards.js")),
+    ("/fetches.js", JS, include_str!("page/fetches.js")),
+    ("/traces.js", JS, include_str!("page/traces.js")),
+    ("/settings.js", JS, include_str!("page/settings.js")),
+    ("/login.js", JS, include_str!("page/login.js")),
+];
 
 /// Returns the routes of all files.
 pub(super) fn routes() -> Router<State> {

@@ -9,7 +9,7 @@ use super::listing::{Listing, members};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
-use crivello_proto::agents::{AgentClients, Answer, Client, living};
+use crivello_proto::agents::{AgentClients, Answer, Client};
 use crivello_proto::{LocalCoordinator, v1};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -34,7 +34,6 @@ pub(super) struct ClusterSnapshot {
     pub(super) cluster: Arc<str>,
     pub(super) assignment: Option<Assignment>,
     pub(super) history: History,
-    pub(super) settings: Settings,
 }
 
 type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
@@ -96,7 +95,7 @@ impl Poll {
         let view = &listing.view;
         self.agents.retain(|id, _| view.agent(*id).is_some());
         self.crowd.retain(view);
-        for agent in living(view) {
+        for agent in view.living() {
             self.begin(agent, &listing.crawl, n.is_multiple_of(DETAILS_EVERY));
         }
         self.listen().await;
@@ -104,9 +103,9 @@ impl Poll {
             self.events.compare(before, view, now.0);
         }
         self.last = Some(view.clone());
-        let settings = self.settings.as_ref().map(|(_, settings)| settings.clone());
-        let settings = settings.unwrap_or_default();
         if self.assignment.as_ref().is_none_or(|drawn| drawn.epoch() != view.epoch) {
+            let settings = self.settings.as_ref().map(|(_, settings)| settings.clone());
+            let settings = settings.unwrap_or_default();
             self.assignment = Assignment::next(self.assignment.as_ref(), &settings, view);
         }
         let shares = self.assignment.as_ref().map(Assignment::shares).unwrap_or_default();
@@ -118,14 +117,13 @@ impl Poll {
             cluster: json.into(),
             assignment: self.assignment.clone(),
             history: self.history.clone(),
-            settings,
             view: listing.view,
         })
     }
 
     /// Queries members and settings.
     async fn list(&mut self) -> Result<Listing, Status> {
-        let (crawl, view, leases) = members(&self.coordinator).await?;
+        let (crawl, view, leases, obstacles) = members(&self.coordinator).await?;
         let leases = leases.into_iter().map(|lease| (AgentId(lease.id), lease)).collect();
         let settings = self.coordinator.get_settings(v1::GetSettingsRequest {}).await?;
         let v1::CrawlSettings { revision, toml } = settings.into_inner();
@@ -138,7 +136,7 @@ impl Poll {
                 self.events.settings_changed(self.clock.now().0, revision);
             }
         }
-        Ok(Listing { crawl, view, leases, revision })
+        Ok(Listing { crawl, view, leases, revision, obstacles })
     }
 
     /// Queries an agent, unless a request is still in flight.

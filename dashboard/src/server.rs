@@ -32,7 +32,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 const BODY_SIZE_MAX: usize = 64 << 10;
 
 /// Access rules of the dashboard, and its optional parts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// Host names that requests may use, besides loopback addresses.
     pub names: Vec<String>,
@@ -45,7 +45,6 @@ pub struct Options {
 }
 
 /// A listening dashboard. Requests are answered once it is served.
-#[derive(Debug)]
 pub struct Dashboard {
     listener: TcpListener,
     at: SocketAddr,
@@ -79,20 +78,15 @@ impl Dashboard {
     #[must_use]
     pub fn serve(self, coordinator: LocalCoordinator, agents: Arc<AgentClients>) -> JoinSet<()> {
         let Self { listener, at, options: Options { names, token, https, metrics } } = self;
-        let (clock, crowd) = (Clock::start(), agents);
         token.iter().for_each(LiveToken::watch);
         let (found, board) = watch::channel(Arc::new(ClusterSnapshot::default()));
-        let guard = Guard::new(at, names, token, https.is_some());
-        let state = State::new(coordinator.clone(), Arc::clone(&crowd), board, guard, metrics);
+        let guard = Arc::new(Guard { names, at, token, is_secure: https.is_some() });
+        let state = State::new(coordinator.clone(), Arc::clone(&agents), board, guard, metrics);
         let mut tasks = JoinSet::new();
-        tasks.spawn(poll::run(coordinator, crowd, clock, found));
+        tasks.spawn(poll::run(coordinator, agents, Clock::start(), found));
         https.iter().for_each(Https::watch);
-        tasks.spawn(http_server::serve(
-            listener,
-            https,
-            routes(state),
-            http_server::HttpLimits::default(),
-        ));
+        let limits = http_server::HttpLimits::default();
+        tasks.spawn(http_server::serve(listener, https, routes(state), limits));
         tasks
     }
 }
@@ -133,7 +127,7 @@ async fn metrics(Shared(state): Shared<State>) -> Result<Response, api::Refusal>
     let none = || api::Refusal::new(StatusCode::NOT_FOUND, "no metrics are available");
     let metrics = state.metrics.clone().ok_or_else(none)?;
     // Rendering may read a disk.
-    let text = spawn_blocking(move || metrics.text()).await.map_err(|_| none())?;
+    let text = spawn_blocking(move || metrics()).await.map_err(|_| none())?;
     const KIND: [(HeaderName, &str); 1] = [(CONTENT_TYPE, crivello_common::metrics::CONTENT_TYPE)];
     Ok((KIND, text).into_response())
 }
@@ -151,8 +145,6 @@ async fn within_bounds(
         };
         next.run(request).await
     };
-    match timeout(RESPONSE_TIMEOUT, answer).await {
-        Ok(response) => response,
-        Err(_) => busy("the request took too long: try again"),
-    }
+    let late = |_| busy("the request took too long: try again");
+    timeout(RESPONSE_TIMEOUT, answer).await.unwrap_or_else(late)
 }

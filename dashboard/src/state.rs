@@ -4,7 +4,6 @@ use super::guard::Guard;
 use super::poll::ClusterSnapshot;
 use crivello_proto::LocalCoordinator;
 use crivello_proto::agents::AgentClients;
-use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
@@ -15,29 +14,11 @@ const LISTENERS_MAX: usize = 64;
 /// Maximum number of concurrent counts of a dead agent's pages.
 const COUNTS_MAX: usize = 4;
 
-/// Source of `/metrics`, in the text format of Prometheus.
-#[derive(Clone)]
-pub struct MetricsText(Arc<dyn Fn() -> String + Send + Sync>);
-
-impl MetricsText {
-    /// Creates a source that calls `render` for each request.
-    pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        Self(Arc::new(render))
-    }
-
-    pub(super) fn text(&self) -> String {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for MetricsText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MetricsText")
-    }
-}
+/// Source of `/metrics`, in the text format of Prometheus. It is called for each request.
+pub type MetricsText = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// State shared by all requests. Clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct State {
     /// Client of the coordinator, limited to the calls that it also serves over the network.
     pub(super) coordinator: LocalCoordinator,
@@ -57,12 +38,11 @@ impl State {
         coordinator: LocalCoordinator,
         crowd: Arc<AgentClients>,
         board: watch::Receiver<Arc<ClusterSnapshot>>,
-        guard: Guard,
+        guard: Arc<Guard>,
         metrics: Option<MetricsText>,
     ) -> Self {
-        let seats = |n| Arc::new(Semaphore::new(n));
-        let (requests, listeners) = (seats(REQUESTS_MAX), seats(LISTENERS_MAX));
-        let (guard, counts) = (Arc::new(guard), seats(COUNTS_MAX));
+        let [requests, listeners, counts] =
+            [REQUESTS_MAX, LISTENERS_MAX, COUNTS_MAX].map(|max| Arc::new(Semaphore::new(max)));
         Self { coordinator, crowd, board, guard, metrics, requests, listeners, counts }
     }
 

@@ -98,9 +98,7 @@ impl<'a> Sink<'a> for CharsetFinder<'a> {
         if name != TagName::Meta {
             return ControlFlow::Continue(());
         }
-        let pragma = attrs.get(Attr::HttpEquiv);
-        let is_content_type =
-            pragma.is_some_and(|p| p.trim_ascii().eq_ignore_ascii_case(b"content-type"));
+        let is_content_type = attrs.is(Attr::HttpEquiv, "content-type");
         self.0 = match (attrs.get(Attr::Charset), attrs.get(Attr::Content)) {
             (Some(label), _) => Some(label),
             (None, Some(content)) if is_content_type => labeled(content, b"charset"),

@@ -60,8 +60,8 @@ impl DecodeProblem {
 #[derive(Default)]
 pub(super) struct Decoder {
     decoders: Decoders,
-    front: Vec<u8>,
-    back: Vec<u8>,
+    pub(super) front: Vec<u8>,
+    pub(super) back: Vec<u8>,
 }
 
 /// A body with its encodings undone.
@@ -90,12 +90,6 @@ impl Decoder {
             codings.push(Coding::GzipFile);
         }
         self.undo(&codings, body, cap)
-    }
-
-    /// Returns the number of bytes held by the buffers.
-    #[cfg(test)]
-    pub(super) fn allocated(&self) -> usize {
-        self.front.capacity() + self.back.capacity()
     }
 
     fn undo<'a>(&'a mut self, codings: &[Coding], body: &'a [u8], cap: usize) -> Decoded<'a> {
@@ -168,17 +162,12 @@ pub(super) enum Coding {
 impl Coding {
     /// Parses a registered name, or `x-gzip`.
     pub(super) fn of(name: &[u8]) -> Option<Self> {
-        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        if is("gzip") || is("x-gzip") {
-            Some(Self::Gzip)
-        } else if is("deflate") {
-            Some(Self::Deflate)
-        } else if is("br") {
-            Some(Self::Brotli)
-        } else if is("zstd") {
-            Some(Self::Zstd)
-        } else {
-            None
+        match &*name.to_ascii_lowercase() {
+            b"gzip" | b"x-gzip" => Some(Self::Gzip),
+            b"deflate" => Some(Self::Deflate),
+            b"br" => Some(Self::Brotli),
+            b"zstd" => Some(Self::Zstd),
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::extraction::{Extraction, LinkFilter};
 use super::links::LinkSource;
-use super::text;
+use super::text::{self, begins};
 use crate::links::LinkKind;
 use encoding_rs::UTF_8;
 use memchr::memmem;
@@ -61,8 +61,7 @@ fn import<'a>(text: &'a str, filter: &LinkFilter, out: &mut Extraction) -> &'a s
 
 fn push(text: &str, source: LinkSource, out: &mut Extraction) {
     let href = text::href(text, UTF_8);
-    let inline = href.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
-    if !href.is_empty() && !inline {
+    if !href.is_empty() && begins(&href, "data:").is_none() {
         out.links.push(&href, LinkKind::Page, source, false);
     }
 }
@@ -127,12 +126,6 @@ fn unescape(text: &str) -> Cow<'_, str> {
         rest = &rest[next..];
     }
     Cow::Owned(plain)
-}
-
-/// Returns the text after `word`, if `text` begins with it, ignoring case.
-fn begins<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let head = text.get(..word.len())?;
-    head.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
 }
 
 fn after_space(mut text: &str) -> &str {

@@ -1,9 +1,10 @@
 //! Selection of the links of a response, and the data extracted so far.
 
-use super::links::SITEMAP_URLS_MAX;
-use super::links::{LinkArena, LinkSource};
+use super::links::{LinkArena, LinkKind, LinkSource, SITEMAP_URLS_MAX};
 use super::microsyntax::{Directives, Rel};
+use super::text;
 use crivello_common::config::{Fixed, Live};
+use encoding_rs::UTF_8;
 
 /// Selection of a page's links, and its limits.
 #[derive(Clone, Debug)]
@@ -64,6 +65,14 @@ pub(super) struct Extraction {
 }
 
 impl Extraction {
+    /// Adds a link of a text in UTF-8, unless it is empty.
+    pub(super) fn link(&mut self, text: &str, kind: LinkKind, source: LinkSource) {
+        let href = text::href(text, UTF_8);
+        if !href.is_empty() {
+            self.links.push(&href, kind, source, false);
+        }
+    }
+
     pub(super) fn clear(&mut self, links_max: usize) {
         self.links.clear(links_max);
         self.base = None;

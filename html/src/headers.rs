@@ -5,7 +5,6 @@ use super::links::LinkSource;
 use super::microsyntax::{link_header, refresh_url};
 use super::text;
 use crate::links::LinkKind;
-use encoding_rs::UTF_8;
 use http::HeaderMap;
 use http::header::{LINK, LOCATION, REFRESH};
 
@@ -17,27 +16,20 @@ pub(super) fn parse(headers: &HeaderMap, filter: &LinkFilter, out: &mut Extracti
     for header in headers.get_all(LINK) {
         link_header(&text::header(header.as_bytes()), |target, rel| {
             if let Some(source) = filter.source_of(rel) {
-                push(target, LinkKind::Page, source, out);
+                out.link(target, LinkKind::Page, source);
             }
         });
     }
     if let Some(header) = headers.get(REFRESH)
         && let Some(url) = refresh_url(&text::header(header.as_bytes()))
     {
-        push(url, LinkKind::Page, LinkSource::Refresh, out);
+        out.link(url, LinkKind::Page, LinkSource::Refresh);
     }
 }
 
 /// Extracts the target of a redirect, which is fetched as the same kind as its source.
 pub(super) fn redirect(headers: &HeaderMap, kind: LinkKind, out: &mut Extraction) {
     if let Some(header) = headers.get(LOCATION) {
-        push(&text::header(header.as_bytes()), kind, LinkSource::Location, out);
-    }
-}
-
-fn push(target: &str, kind: LinkKind, source: LinkSource, out: &mut Extraction) {
-    let href = text::href(target, UTF_8);
-    if !href.is_empty() {
-        out.links.push(&href, kind, source, false);
+        out.link(&text::header(header.as_bytes()), kind, LinkSource::Location);
     }
 }

@@ -47,11 +47,7 @@ impl<'a> Sink<'a> for Reader<'_> {
             TagName::Meta => self.meta(attrs),
             TagName::Frame | TagName::Iframe => self.attr(attrs, Attr::Src, LinkSource::Frame),
             TagName::Script if scripts => self.attr(attrs, Attr::Src, LinkSource::Script),
-            TagName::Img
-            | TagName::Source
-            | TagName::Video
-            | TagName::Audio
-            | TagName::ParseInput
+            TagName::Img | TagName::Source | TagName::Video | TagName::Audio | TagName::Input
                 if images =>
             {
                 self.image(attrs);
@@ -139,12 +135,9 @@ impl Reader<'_> {
         let Some(content) = attrs.get(Attr::Content) else {
             return;
         };
-        let is = |attr, known: &str| {
-            attrs.get(attr).is_some_and(|v| v.trim_ascii().eq_ignore_ascii_case(known.as_bytes()))
-        };
-        if is(Attr::Name, "robots") || is(Attr::Name, &self.filter.agent) {
+        if attrs.is(Attr::Name, "robots") || attrs.is(Attr::Name, &self.filter.agent) {
             self.out.directives.add(&text::attribute(content, self.encoding));
-        } else if is(Attr::HttpEquiv, "refresh") {
+        } else if attrs.is(Attr::HttpEquiv, "refresh") {
             let text = text::attribute(content, self.encoding);
             if let Some(url) = refresh_url(&text) {
                 self.push_text(url, LinkSource::Refresh, false);

@@ -43,7 +43,8 @@ pub use robots_txt::RobotsTxt;
 
 use content_encoding::Decoder;
 use crivello_common::config::{Fixed, Live};
-use crivello_common::url::CrawlUrl;
+use crivello_common::discard::Discard;
+use crivello_common::url::{CrawlUrl, parse_cost};
 use encoding_rs::{Encoding, UTF_8};
 use extraction::{Extraction, LinkFilter};
 use http::HeaderMap;
@@ -138,7 +139,7 @@ impl Parser {
         ParsedPage {
             base,
             links: extraction.links.links(extraction.directives.nofollow),
-            links_over: extraction.links.over(),
+            links_over: extraction.links.over,
             page_nofollow: extraction.directives.nofollow,
             noindex: extraction.directives.noindex,
             media: body.media.unwrap_or(Media::Other),
@@ -182,7 +183,8 @@ impl Parser {
         let Some(href) = &self.extraction.base else {
             return page;
         };
-        match page.join(href) {
+        // A costly name is refused before it is parsed.
+        match parse_cost(href).and_then(|_| page.join(href).map_err(|_| Discard::Unparsable)) {
             Ok(base) if self.is_usable(&base) => {
                 if self.extraction.to_base {
                     self.extraction.links.push("", LinkKind::Page, LinkSource::Anchor, false);

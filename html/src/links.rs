@@ -1,5 +1,7 @@
 //! Links of a page, in an arena that is filled and cleared for each page.
 
+use crivello_common::closed_set;
+
 /// Kind of link through which a URL was found. It decides how the response is parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
@@ -30,53 +32,34 @@ pub struct ExtractedLink<'a> {
     pub nofollow: bool,
 }
 
-/// The place of a link in a page or its headers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum LinkSource {
-    /// `a`.
-    Anchor,
-    /// `area`.
-    Area,
-    /// `frame` or `iframe`.
-    Frame,
-    /// `link rel=canonical`, in the page or the header.
-    Canonical,
-    /// `link rel=alternate`, in the page or the header.
-    Alternate,
-    /// `link rel=next` or `prev`, in the page or the header.
-    Sequence,
-    /// `meta http-equiv=refresh`, or the `Refresh` header.
-    Refresh,
-    /// `img`, `source`, `video`, `audio`, `input`, an icon, or `url()` in a style sheet.
-    Image,
-    /// `script`, or a style sheet, including an imported one.
-    Script,
-    /// The `Location` header of a redirect.
-    Location,
-    /// A sitemap or a sitemap index.
-    Sitemap,
-    /// RSS or Atom.
-    Feed,
-}
-
-impl LinkSource {
-    /// Returns the name used in metadata records: element and attribute if there are any.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Anchor => "a/@href",
-            Self::Area => "area/@href",
-            Self::Frame => "iframe/@src",
-            Self::Canonical => "link/@rel=canonical",
-            Self::Alternate => "link/@rel=alternate",
-            Self::Sequence => "link/@rel=next",
-            Self::Refresh => "refresh",
-            Self::Image => "img/@src",
-            Self::Script => "script/@src",
-            Self::Location => "Location",
-            Self::Sitemap => "sitemap",
-            Self::Feed => "feed",
-        }
+closed_set! {
+    /// The place of a link in a page or its headers. Its name, used in metadata records, is element
+    /// and attribute if there are any.
+    pub enum LinkSource {
+        /// `a`.
+        Anchor => "a/@href",
+        /// `area`.
+        Area => "area/@href",
+        /// `frame` or `iframe`.
+        Frame => "iframe/@src",
+        /// `link rel=canonical`, in the page or the header.
+        Canonical => "link/@rel=canonical",
+        /// `link rel=alternate`, in the page or the header.
+        Alternate => "link/@rel=alternate",
+        /// `link rel=next` or `prev`, in the page or the header.
+        Sequence => "link/@rel=next",
+        /// `meta http-equiv=refresh`, or the `Refresh` header.
+        Refresh => "refresh",
+        /// `img`, `source`, `video`, `audio`, `input`, an icon, or `url()` in a style sheet.
+        Image => "img/@src",
+        /// `script`, or a style sheet, including an imported one.
+        Script => "script/@src",
+        /// The `Location` header of a redirect.
+        Location => "Location",
+        /// A sitemap or a sitemap index.
+        Sitemap => "sitemap",
+        /// RSS or Atom.
+        Feed => "feed",
     }
 }
 
@@ -130,7 +113,8 @@ pub(super) struct LinkArena {
     entries: Vec<Entry>,
     /// Links beyond this number are counted but not kept.
     links_max: usize,
-    over: u64,
+    /// Number of links that were not kept.
+    pub(super) over: u64,
 }
 
 impl LinkArena {
@@ -147,22 +131,13 @@ impl LinkArena {
     /// Adds a link.
     pub(super) fn push(&mut self, href: &str, kind: LinkKind, source: LinkSource, nofollow: bool) {
         let start = self.text.len();
-        let range = (u32::try_from(start), u32::try_from(start + href.len()));
-        let (Ok(start), Ok(end)) = range else {
-            self.over += 1;
-            return;
-        };
-        if self.entries.len() >= self.links_max {
-            self.over += 1;
-            return;
+        match (u32::try_from(start), u32::try_from(start + href.len())) {
+            (Ok(start), Ok(end)) if self.entries.len() < self.links_max => {
+                self.text.push_str(href);
+                self.entries.push(Entry { start, end, kind, source, nofollow });
+            }
+            _ => self.over += 1,
         }
-        self.text.push_str(href);
-        self.entries.push(Entry { start, end, kind, source, nofollow });
-    }
-
-    /// Returns the number of links that were not kept.
-    pub(super) const fn over(&self) -> u64 {
-        self.over
     }
 
     /// Returns all links.

@@ -44,33 +44,20 @@ impl DeclaredType {
             return Self::Unknown;
         };
         let essence = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-        let is = |name: &str| essence.eq_ignore_ascii_case(name.as_bytes());
-        let ends = |suffix: &[u8]| {
-            essence.len() > suffix.len()
-                && essence[essence.len() - suffix.len()..].eq_ignore_ascii_case(suffix)
-        };
-        if is("text/html") || is("application/xhtml+xml") {
-            Self::Html
-        } else if is("image/svg+xml") {
-            Self::Other
-        } else if ends(b"/xml") || ends(b"+xml") {
-            Self::Xml
-        } else if is("text/plain") {
-            Self::Text
-        } else if is("text/css") {
-            Self::Css
-        } else if is("application/gzip") || is("application/x-gzip") {
-            Self::Gzip
-        } else if is("application/octet-stream")
-            || is("unknown/unknown")
-            || is("application/unknown")
-            || is("binary/octet-stream")
-            || is("*/*")
-            || !essence.contains(&b'/')
-        {
-            Self::Unknown
-        } else {
-            Self::Other
+        match &*essence.to_ascii_lowercase() {
+            b"text/html" | b"application/xhtml+xml" => Self::Html,
+            b"image/svg+xml" => Self::Other,
+            [_, .., b'/' | b'+', b'x', b'm', b'l'] => Self::Xml,
+            b"text/plain" => Self::Text,
+            b"text/css" => Self::Css,
+            b"application/gzip" | b"application/x-gzip" => Self::Gzip,
+            b"application/octet-stream"
+            | b"binary/octet-stream"
+            | b"application/unknown"
+            | b"unknown/unknown"
+            | b"*/*" => Self::Unknown,
+            _ if !essence.contains(&b'/') => Self::Unknown,
+            _ => Self::Other,
         }
     }
 
@@ -143,12 +130,6 @@ enum Root {
     None,
 }
 
-/// Tags by which the MIME Sniffing standard recognizes HTML (section 7.1), and three more.
-const HTML_TAGS: [&str; 19] = [
-    "head", "script", "iframe", "h1", "div", "font", "table", "a", "style", "title", "b", "body",
-    "br", "p", "meta", "link", "base", "center", "frameset",
-];
-
 fn first_tag(body: &[u8]) -> Root {
     let mut rest = body[..body.len().min(SNIFFED)].trim_ascii_start();
     while let Some(skipped) = after_prolog(rest) {
@@ -167,17 +148,16 @@ fn first_tag(body: &[u8]) -> Root {
         return Root::Unknown;
     };
     let local = name.rsplit(|&b| b == b':').next().unwrap_or(name);
-    let is = |known: &str| local.eq_ignore_ascii_case(known.as_bytes());
-    if declared || is("html") {
-        Root::Html
-    } else if is("urlset") || is("sitemapindex") {
-        Root::Sitemap
-    } else if is("rss") || is("feed") || is("rdf") {
-        Root::Feed
-    } else if HTML_TAGS.iter().any(|known| is(known)) {
-        Root::HtmlTag
-    } else {
-        Root::Unknown
+    match &*local.to_ascii_lowercase() {
+        _ if declared => Root::Html,
+        b"html" => Root::Html,
+        b"urlset" | b"sitemapindex" => Root::Sitemap,
+        b"rss" | b"feed" | b"rdf" => Root::Feed,
+        // Tags by which the MIME Sniffing standard recognizes HTML (section 7.1), and three more.
+        b"head" | b"script" | b"iframe" | b"h1" | b"div" | b"font" | b"table" | b"a" | b"style"
+        | b"title" | b"b" | b"body" | b"br" | b"p" | b"meta" | b"link" | b"base" | b"center"
+        | b"frameset" => Root::HtmlTag,
+        _ => Root::Unknown,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Small languages in attributes and headers: refresh, srcset, rel, robots directives, and `Link:`.
 
+use super::text::begins;
+
 /// The robots directives of a page: `<meta name=robots>` and `X-Robots-Tag`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Directives {
@@ -90,34 +92,25 @@ impl Rel {
 /// Returns the URL of a refresh (`5; url=next.html`); `None` if it only reloads (HTML standard
 /// section 4.2.5.3, "shared declarative refresh steps").
 pub(super) fn refresh_url(content: &str) -> Option<&str> {
-    let space = |c: char| c.is_ascii_whitespace();
-    let text = content.trim_start_matches(space);
+    let text = content.trim_ascii_start();
     let after_time = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     if after_time.len() == text.len() {
         return None;
     }
-    let rest = after_time.trim_start_matches(space);
+    let rest = after_time.trim_ascii_start();
     let separated = rest.strip_prefix([';', ',']);
     if separated.is_none() && rest.len() == after_time.len() {
         return None;
     }
-    let rest = separated.unwrap_or(rest).trim_start_matches(space);
-    let url = after_url_equals(rest).unwrap_or(rest);
+    let rest = separated.unwrap_or(rest).trim_ascii_start();
+    let after_equals =
+        begins(rest, "url").and_then(|after| after.trim_ascii_start().strip_prefix('='));
+    let url = after_equals.map_or(rest, str::trim_ascii_start);
     let url = match url.chars().next()? {
         quote @ ('"' | '\'') => url[1..].split(quote).next().unwrap_or_default(),
         _ => url,
     };
     Some(url)
-}
-
-fn after_url_equals(text: &str) -> Option<&str> {
-    let space = |c: char| c.is_ascii_whitespace();
-    let name = text.get(..3)?;
-    if !name.eq_ignore_ascii_case("url") {
-        return None;
-    }
-    let rest = text[3..].trim_start_matches(space).strip_prefix('=')?;
-    Some(rest.trim_start_matches(space))
 }
 
 /// Calls `each` with the URLs of a `srcset` attribute (HTML standard section 4.8.4.2.2).

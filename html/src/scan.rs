@@ -68,13 +68,13 @@ impl<'a> Scanner<'a> {
         let name = self.tag_name();
         let text_name = &self.page[start..self.at];
         let mut attrs = Attrs::default();
-        let wanted = name.has_attributes().then_some(&mut attrs);
+        let wanted = name.is_some_and(TagName::has_attributes).then_some(&mut attrs);
         let Some(self_closing) = self.attributes(wanted) else {
             return ControlFlow::Break(());
         };
-        if name == TagName::Other {
+        let Some(name) = name else {
             return ControlFlow::Continue(());
-        }
+        };
         sink.start_tag(name, &attrs)?;
         if matches!(name, TagName::Svg | TagName::Math) && !self_closing {
             self.foreign += 1;
@@ -93,28 +93,24 @@ impl<'a> Scanner<'a> {
         sink: &mut impl Sink<'a>,
     ) -> ControlFlow<()> {
         let rest = &self.page[self.at..];
-        match name {
-            TagName::Script => self.at += raw_text::script_end(rest),
-            TagName::Title => {
-                let len = raw_text::plain_end(rest, text_name);
-                if self.foreign == 0 {
-                    sink.title(&rest[..len]);
-                }
-                self.at += len;
-            }
-            TagName::Style => {
-                let len = raw_text::plain_end(rest, text_name);
-                sink.style(&rest[..len]);
-                self.at += len;
-            }
-            TagName::Textarea
+        let len = match name {
+            TagName::Script => raw_text::script_end(rest),
+            TagName::Title
+            | TagName::Style
+            | TagName::Textarea
             | TagName::Iframe
             | TagName::Xmp
             | TagName::Noembed
-            | TagName::Noframes => self.at += raw_text::plain_end(rest, text_name),
+            | TagName::Noframes => raw_text::plain_end(rest, text_name),
             TagName::Plaintext => return ControlFlow::Break(()),
+            _ => 0,
+        };
+        match name {
+            TagName::Title if self.foreign == 0 => sink.title(&rest[..len]),
+            TagName::Style => sink.style(&rest[..len]),
             _ => {}
         }
+        self.at += len;
         ControlFlow::Continue(())
     }
 
@@ -123,7 +119,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         match self.page.get(self.at) {
             Some(c) if c.is_ascii_alphabetic() => {
-                if matches!(self.tag_name(), TagName::Svg | TagName::Math) {
+                if matches!(self.tag_name(), Some(TagName::Svg | TagName::Math)) {
                     self.foreign = self.foreign.saturating_sub(1);
                 }
                 match self.attributes(None) {
@@ -163,7 +159,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn tag_name(&mut self) -> TagName {
+    fn tag_name(&mut self) -> Option<TagName> {
         let start = self.at;
         self.run_until(SPACE | SLASH | CLOSE);
         TagName::of(&self.page[start..self.at])

@@ -1,121 +1,89 @@
 //! Names of the tags and attributes that matter for links, ignoring case.
 
-/// A tag that has a link, or that changes how the text after it is read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TagName {
-    A,
-    Area,
-    Audio,
-    Base,
-    Frame,
-    Iframe,
-    Img,
-    ParseInput,
-    Link,
-    Math,
-    Meta,
-    Noembed,
-    Noframes,
-    Plaintext,
-    Script,
-    Source,
-    Style,
-    Svg,
-    Textarea,
-    Title,
-    Video,
-    Xmp,
-    Other,
+/// Length of the longest name in bytes.
+const NAME_MAX: usize = 10;
+
+/// Declares an enum of names and its look-up, which ignores case.
+macro_rules! names {
+    ($(#[$about:meta])+ $Name:ident { $($Variant:ident = $name:literal,)+ }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum $Name {
+            $($Variant,)+
+        }
+
+        impl $Name {
+            /// Returns the variant with this name, ignoring case.
+            pub(super) fn of(name: &[u8]) -> Option<Self> {
+                match lowered(name, &mut [0; NAME_MAX]) {
+                    $($name => Some(Self::$Variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-/// Length of the longest name in [`TagName`] in bytes.
-const TAG_NAME_MAX: usize = 9;
+names! {
+    /// A tag that has a link, or that changes how the text after it is read.
+    TagName {
+        A = b"a",
+        Area = b"area",
+        Audio = b"audio",
+        Base = b"base",
+        Frame = b"frame",
+        Iframe = b"iframe",
+        Img = b"img",
+        Input = b"input",
+        Link = b"link",
+        Math = b"math",
+        Meta = b"meta",
+        Noembed = b"noembed",
+        Noframes = b"noframes",
+        Plaintext = b"plaintext",
+        Script = b"script",
+        Source = b"source",
+        Style = b"style",
+        Svg = b"svg",
+        Textarea = b"textarea",
+        Title = b"title",
+        Video = b"video",
+        Xmp = b"xmp",
+    }
+}
+
+names! {
+    /// An attribute that holds a link or describes one.
+    Attr {
+        Charset = b"charset",
+        Content = b"content",
+        Href = b"href",
+        HttpEquiv = b"http-equiv",
+        Name = b"name",
+        Poster = b"poster",
+        Rel = b"rel",
+        Src = b"src",
+        Srcset = b"srcset",
+    }
+}
+
+const N_ATTRS: usize = Attr::Srcset as usize + 1;
 
 impl TagName {
-    /// Returns the tag with this name, ignoring case.
-    pub(super) fn of(name: &[u8]) -> Self {
-        let mut lower = [0; TAG_NAME_MAX];
-        match lowered(name, &mut lower) {
-            b"a" => Self::A,
-            b"area" => Self::Area,
-            b"audio" => Self::Audio,
-            b"base" => Self::Base,
-            b"frame" => Self::Frame,
-            b"iframe" => Self::Iframe,
-            b"img" => Self::Img,
-            b"input" => Self::ParseInput,
-            b"link" => Self::Link,
-            b"math" => Self::Math,
-            b"meta" => Self::Meta,
-            b"noembed" => Self::Noembed,
-            b"noframes" => Self::Noframes,
-            b"plaintext" => Self::Plaintext,
-            b"script" => Self::Script,
-            b"source" => Self::Source,
-            b"style" => Self::Style,
-            b"svg" => Self::Svg,
-            b"textarea" => Self::Textarea,
-            b"title" => Self::Title,
-            b"video" => Self::Video,
-            b"xmp" => Self::Xmp,
-            _ => Self::Other,
-        }
-    }
-
     /// Returns true if its attributes are needed.
     pub(super) const fn has_attributes(self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::A
-                | Self::Area
-                | Self::Audio
-                | Self::Base
-                | Self::Frame
-                | Self::Iframe
-                | Self::Img
-                | Self::ParseInput
-                | Self::Link
-                | Self::Meta
-                | Self::Script
-                | Self::Source
-                | Self::Video
+            Self::Math
+                | Self::Noembed
+                | Self::Noframes
+                | Self::Plaintext
+                | Self::Style
+                | Self::Svg
+                | Self::Textarea
+                | Self::Title
+                | Self::Xmp
         )
-    }
-}
-
-/// An attribute that holds a link or describes one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Attr {
-    Charset = 0,
-    Content = 1,
-    Href = 2,
-    HttpEquiv = 3,
-    Name = 4,
-    Poster = 5,
-    Rel = 6,
-    Src = 7,
-    Srcset = 8,
-}
-
-const N_ATTRS: usize = 9;
-/// Length of the longest name in [`Attr`] in bytes.
-const ATTR_NAME_MAX: usize = 10;
-
-impl Attr {
-    fn of(name: &[u8]) -> Option<Self> {
-        let mut lower = [0; ATTR_NAME_MAX];
-        Some(match lowered(name, &mut lower) {
-            b"charset" => Self::Charset,
-            b"content" => Self::Content,
-            b"href" => Self::Href,
-            b"http-equiv" => Self::HttpEquiv,
-            b"name" => Self::Name,
-            b"poster" => Self::Poster,
-            b"rel" => Self::Rel,
-            b"src" => Self::Src,
-            b"srcset" => Self::Srcset,
-            _ => return None,
-        })
     }
 }
 
@@ -135,6 +103,11 @@ impl<'a> Attrs<'a> {
     /// Returns the value, with character references not decoded.
     pub(super) fn get(&self, attr: Attr) -> Option<&'a [u8]> {
         self.0[attr as usize]
+    }
+
+    /// Returns true if the value is `known`, ignoring case and white space around it.
+    pub(super) fn is(&self, attr: Attr, known: &str) -> bool {
+        self.get(attr).is_some_and(|v| v.trim_ascii().eq_ignore_ascii_case(known.as_bytes()))
     }
 }
 

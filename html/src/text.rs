@@ -86,15 +86,11 @@ const NO_FETCH_KEPT: usize = 64;
 /// not UTF-8.
 pub(super) fn href<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
     let trimmed = text.trim_matches(|c: char| c <= ' ');
-    let bytes = trimmed.as_bytes();
-    if is_never_fetched(bytes) {
+    if begins(trimmed, "data:").is_some() || begins(trimmed, "javascript:").is_some() {
         let end = trimmed.floor_char_boundary(NO_FETCH_KEPT);
         return Cow::Borrowed(&trimmed[..end]);
     }
-    let bare = match memchr(b'#', bytes) {
-        Some(at) => &trimmed[..at],
-        None => trimmed,
-    };
+    let bare = trimmed.split('#').next().unwrap_or_default();
     let bare = if bare.bytes().any(|b| matches!(b, b'\t' | b'\n' | b'\r')) {
         Cow::Owned(bare.replace(['\t', '\n', '\r'], ""))
     } else {
@@ -109,16 +105,16 @@ pub(super) fn href<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a, st
     }
 }
 
-fn is_never_fetched(href: &[u8]) -> bool {
-    let begins = |scheme: &[u8]| {
-        href.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    begins(b"data:") || begins(b"javascript:")
+/// Returns the text after `word`, if `text` begins with it, ignoring case.
+pub(super) fn begins<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (head, rest) = text.split_at_checked(word.len())?;
+    head.eq_ignore_ascii_case(word).then_some(rest)
 }
 
 /// Percent-encodes a query after encoding it (URL standard section 5.2, special-query set; a
 /// character that the encoding lacks becomes a percent-encoded decimal reference).
 fn encode_query(query: &str, encoding: &'static Encoding) -> String {
+    let escapes = |byte| matches!(byte, 0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f..);
     let mut encoder = encoding.new_encoder();
     let mut encoded = String::with_capacity(query.len() + 32);
     let mut buffer = [0; 64];
@@ -126,7 +122,7 @@ fn encode_query(query: &str, encoding: &'static Encoding) -> String {
     loop {
         let (result, read, written) =
             encoder.encode_from_utf8_without_replacement(rest, &mut buffer, true);
-        percent_encode(&buffer[..written], &mut encoded);
+        percent_encode(&buffer[..written], escapes, &mut encoded);
         rest = &rest[read..];
         match result {
             EncoderResult::InputEmpty => return encoded,
@@ -139,13 +135,14 @@ fn encode_query(query: &str, encoding: &'static Encoding) -> String {
     }
 }
 
-fn percent_encode(bytes: &[u8], into: &mut String) {
+/// Appends `bytes`, percent-encoded if `escapes` returns true.
+fn percent_encode(bytes: &[u8], escapes: impl Fn(u8) -> bool, into: &mut String) {
     for &byte in bytes {
-        match byte {
-            0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {
-                let _ = write!(into, "%{byte:02X}");
-            }
-            _ => into.push(char::from(byte)),
+        if escapes(byte) {
+            // Writing to a String cannot fail.
+            let _ = write!(into, "%{byte:02X}");
+        } else {
+            into.push(char::from(byte));
         }
     }
 }
@@ -157,12 +154,6 @@ pub(super) fn header(raw: &[u8]) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut encoded = String::with_capacity(raw.len() + 32);
-    for &byte in raw {
-        if byte.is_ascii() {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
+    percent_encode(raw, |byte| !byte.is_ascii(), &mut encoded);
     Cow::Owned(encoded)
 }

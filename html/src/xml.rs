@@ -4,7 +4,6 @@ use super::extraction::Extraction;
 use super::links::LinkSource;
 use super::text;
 use crate::links::LinkKind;
-use encoding_rs::UTF_8;
 use quick_xml::Reader;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -130,10 +129,7 @@ impl Walk<'_> {
 
     fn close(&mut self) {
         if let Some((text, kind)) = self.text.take() {
-            let href = text::href(&text, UTF_8);
-            if !href.is_empty() {
-                self.out.links.push(&href, kind, self.source, false);
-            }
+            self.out.link(&text, kind, self.source);
         }
         self.depth = self.depth.saturating_sub(1);
         self.path.truncate(self.depth);
@@ -171,10 +167,7 @@ impl Walk<'_> {
             }
         }
         if let (Some(text), true) = (href, followed) {
-            let href = text::href(&text, UTF_8);
-            if !href.is_empty() {
-                self.out.links.push(&href, LinkKind::Page, self.source, false);
-            }
+            self.out.link(&text, LinkKind::Page, self.source);
         }
     }
 }
@@ -190,12 +183,8 @@ fn unescaped(attribute: &Attribute<'_>) -> String {
 pub(super) fn parse_lines(document: &str, out: &mut Extraction) {
     for line in document.lines() {
         let line = line.trim();
-        let begins = |scheme: &str| {
-            line.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        };
-        if begins("http://") || begins("https://") {
-            let href = text::href(line, UTF_8);
-            out.links.push(&href, LinkKind::Page, LinkSource::Sitemap, false);
+        if ["http://", "https://"].iter().any(|scheme| text::begins(line, scheme).is_some()) {
+            out.link(line, LinkKind::Page, LinkSource::Sitemap);
         }
     }
 }

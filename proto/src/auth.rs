@@ -51,8 +51,8 @@ impl<S> RequireToken<S> {
             Some(_) => ("it sent another token", "the token is not that of this cluster"),
         };
         let peer = request.extensions().get::<TcpConnectInfo>().and_then(|info| info.remote_addr());
-        let host = peer.map_or_else(String::new, |peer| peer.ip().to_string());
-        let address = peer.map_or_else(String::new, |peer| peer.to_string());
+        let texts = peer.map(|peer| (peer.ip().to_string(), peer.to_string()));
+        let (host, address) = texts.unwrap_or_default();
         let text = format!("{call}: {logged}");
         let rejection = Rejection::new(RejectedBy::Local, RejectionKind::Token, text);
         self.log.log_inbound(&host, &address, &rejection);

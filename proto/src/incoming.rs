@@ -99,11 +99,10 @@ async fn accept(
             None => detect_plain(stream).await,
         }
     };
-    let broken = |text| Rejection::new(RejectedBy::Neither, RejectionKind::Broken, text);
     let (rejection, stream) = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
         Ok(Ok(io)) => return Some(io),
         Ok(Err((rejection, stream))) => (rejection, Some(stream)),
-        Err(_) => (broken("it did not complete the handshake in time"), None),
+        Err(_) => (Rejection::broken("it did not complete the handshake in time"), None),
     };
     log.log_inbound(&peer.ip().to_string(), &peer.to_string(), &rejection);
     if let Some(stream) = stream {
@@ -126,22 +125,17 @@ pub(crate) async fn handshake(
 
 async fn detect_plain(stream: TcpStream) -> Result<NodeStream, (Rejection, TcpStream)> {
     let mut first = [0; TLS_HANDSHAKE.len()];
-    match stream.peek(&mut first).await {
-        Ok(n) if n > 0 && first[..n] == TLS_HANDSHAKE[..n] => Err((
-            Rejection::new(
-                RejectedBy::Local,
-                RejectionKind::NotTls,
-                "it uses TLS, and this node was started without (--tls-cert, --tls-key, --tls-ca)",
-            ),
-            stream,
-        )),
-        Ok(n) if n > 0 => Ok(NodeStream::plain(stream)),
-        Ok(_) => Err((
-            Rejection::new(RejectedBy::Neither, RejectionKind::Broken, "it sent nothing"),
-            stream,
-        )),
-        Err(error) => Err((Rejection::of_io(&error), stream)),
-    }
+    let rejection = match stream.peek(&mut first).await {
+        Ok(0) => Rejection::broken("it sent nothing"),
+        Ok(n) if first[..n] == TLS_HANDSHAKE[..n] => Rejection::new(
+            RejectedBy::Local,
+            RejectionKind::NotTls,
+            "it uses TLS, and this node was started without (--tls-cert, --tls-key, --tls-ca)",
+        ),
+        Ok(_) => return Ok(NodeStream::plain(stream)),
+        Err(error) => Rejection::of_io(&error),
+    };
+    Err((rejection, stream))
 }
 
 pub(crate) async fn linger_close(mut stream: TcpStream) -> io::Result<()> {

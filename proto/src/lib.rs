@@ -7,11 +7,13 @@
 pub mod agents;
 pub mod auth;
 pub mod bottleneck;
+pub mod cluster_view;
 pub mod dial;
 pub mod explanation;
 pub mod http_server;
 pub mod incoming;
 mod live_token;
+pub mod obstacle;
 mod rejection_log;
 mod reload;
 mod stream;
@@ -20,6 +22,8 @@ pub mod view;
 
 pub use live_token::LiveToken;
 pub use stream::NodeStream;
+
+use std::fmt;
 
 /// Version 1 of the wire format.
 #[expect(
@@ -32,6 +36,22 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/crivello.v1.rs"));
 }
 
+/// Hides the identity key.
+impl fmt::Debug for v1::JoinResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, crawl_id, lease_ms, view, settings, settings_revision, identity_key: _ } =
+            self;
+        f.debug_struct("JoinResponse")
+            .field("id", id)
+            .field("crawl_id", crawl_id)
+            .field("lease_ms", lease_ms)
+            .field("view", view)
+            .field("settings", settings)
+            .field("settings_revision", settings_revision)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A client of a coordinator in the same process: calls its service without a network.
 pub type LocalCoordinator = v1::coordinator_client::CoordinatorClient<tonic::service::Routes>;
 
@@ -40,7 +60,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivell
 
 /// Version of the wire format and of the format on disk. All agents of a crawl have the same
 /// version. It increases with every incompatible change.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Maximum size of a request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;

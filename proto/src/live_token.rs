@@ -2,32 +2,14 @@
 
 use crate::reload::{Reloadable, Reloading};
 use crivello_common::runtime::{Token, TokenError};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The cluster's token, reloaded when its file changes. Clones share it.
-#[derive(Clone)]
-pub struct LiveToken(Arc<Reloading<ComparableToken>>);
+#[derive(Clone, Debug)]
+pub struct LiveToken(Arc<Reloading<Token>>);
 
-/// Hides the secret.
-impl fmt::Debug for LiveToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LiveToken")
-    }
-}
-
-/// A token with equality.
-#[derive(Clone)]
-struct ComparableToken(Token);
-
-impl PartialEq for ComparableToken {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.matches(other.0.secret().as_bytes())
-    }
-}
-
-impl Reloadable for ComparableToken {
+impl Reloadable for Token {
     type Files = PathBuf;
     type Contents = Self;
     type Error = TokenError;
@@ -35,7 +17,7 @@ impl Reloadable for ComparableToken {
     const NAME: &'static str = "the token file";
 
     fn read(file: &PathBuf) -> Result<Self, TokenError> {
-        Token::read(file).map(Self)
+        Self::read(file)
     }
 
     fn build(token: Self) -> Result<Self, TokenError> {
@@ -47,7 +29,7 @@ impl Reloadable for ComparableToken {
     }
 
     fn warn(&self, file: &PathBuf) {
-        Token::warn_if_exposed(file);
+        Self::warn_if_exposed(file);
     }
 
     fn effect(file: &PathBuf) -> String {
@@ -73,20 +55,20 @@ impl LiveToken {
     /// Returns the token in force.
     #[must_use]
     pub fn now(&self) -> Token {
-        self.0.now().0.clone()
+        (*self.0.now()).clone()
     }
 
     /// Returns true if the value of an `authorization` header carries the token in force.
     #[must_use]
     pub fn matches_header(&self, header: &[u8]) -> bool {
-        self.0.now().0.matches_header(header)
+        self.0.now().matches_header(header)
     }
 }
 
 impl From<Token> for LiveToken {
     /// Creates a token that never changes.
     fn from(token: Token) -> Self {
-        Self(Arc::new(Reloading::fixed(ComparableToken(token))))
+        Self(Arc::new(Reloading::fixed(token)))
     }
 }
 
@@ -120,6 +102,6 @@ mod tests {
         timeout(Duration::from_secs(20), reloaded).await.expect("the new token is in force");
         assert!(clone.matches_header(b"Bearer fedcba9876543210"));
         assert!(!clone.matches_header(b"Bearer 0123456789abcdef"));
-        assert_eq!(format!("{clone:?}"), "LiveToken");
+        assert_eq!(format!("{clone:?}"), "LiveToken(the token file)");
     }
 }

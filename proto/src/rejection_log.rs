@@ -57,27 +57,35 @@ impl RejectionLog {
 
     /// Logs a rejected connection from `address`, which belongs to `node`.
     pub(crate) fn log_inbound(&self, node: &str, address: &str, rejection: &Rejection) {
-        let Rejection { by, kind, text } = rejection;
-        match by {
-            // Port scans and health checks end here.
-            RejectedBy::Neither => tracing::debug!("{address}: {text}"),
-            _ if !self.is_due(node, *by, *kind) => {}
-            RejectedBy::Local => tracing::warn!("{address} is rejected: {text}"),
-            RejectedBy::Remote => {
-                tracing::warn!("{address} connected but does not trust this node: {text}");
-            }
-        }
+        let verdicts = ("is rejected", "connected but does not trust this node");
+        self.log(node, address, rejection, verdicts);
     }
 
-    /// Logs a failed connection to `address`.
-    pub(crate) fn log_outbound(&self, address: &str, rejection: &Rejection) {
-        let Rejection { by, kind, text } = rejection;
+    /// Logs a failed connection to `address`. Returns the message.
+    pub(crate) fn log_outbound(&self, address: &str, rejection: &Rejection) -> String {
+        self.log(address, address, rejection, ("is not trusted", "rejects this node"))
+    }
+
+    /// `local` and `remote` describe the address if this node or the other one rejects it.
+    fn log(
+        &self,
+        node: &str,
+        address: &str,
+        Rejection { by, kind, text }: &Rejection,
+        (local, remote): (&str, &str),
+    ) -> String {
+        let message = match by {
+            RejectedBy::Local => format!("{address} {local}: {text}"),
+            RejectedBy::Remote => format!("{address} {remote}: {text}"),
+            RejectedBy::Neither => format!("{address}: {text}"),
+        };
         match by {
-            RejectedBy::Neither => tracing::debug!("{address}: {text}"),
-            _ if !self.is_due(address, *by, *kind) => {}
-            RejectedBy::Local => tracing::warn!("{address} is not trusted: {text}"),
-            RejectedBy::Remote => tracing::warn!("{address} rejects this node: {text}"),
+            // Port scans and health checks end here.
+            RejectedBy::Neither => tracing::debug!("{message}"),
+            _ if self.is_due(node, *by, *kind) => tracing::warn!("{message}"),
+            _ => {}
         }
+        message
     }
 }
 

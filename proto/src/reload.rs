@@ -27,7 +27,7 @@ pub(crate) trait Reloadable: Sized + Send + Sync + 'static {
     /// Returns the contents from which the value was built.
     fn contents(&self) -> &Self::Contents;
     /// Logs problems that do not prevent use.
-    fn warn(&self, files: &Self::Files);
+    fn warn(&self, _files: &Self::Files) {}
     /// Returns a message about the effect of a change.
     fn effect(files: &Self::Files) -> String;
 }
@@ -38,6 +38,13 @@ pub(crate) struct Reloading<T: Reloadable> {
     value: ArcSwap<T>,
     /// The reason why the current contents of the files are not in force.
     rejected: Mutex<Option<String>>,
+}
+
+/// Hides the value.
+impl<T: Reloadable> fmt::Debug for Reloading<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::NAME)
+    }
 }
 
 impl<T: Reloadable> Reloading<T> {

@@ -1,42 +1,34 @@
 //! A connection between two nodes, with or without TLS.
 
+use bytes::Bytes;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
+use tokio_util::either::Either;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// First bytes of a TLS alert, the response of a TLS server to a client without TLS.
 const TLS_ALERT: [u8; 2] = [0x15, 0x03];
+
+/// A connection without TLS, or with it.
+type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A connection between two nodes.
 #[derive(Debug)]
 pub struct NodeStream {
     stream: Stream,
     /// Bytes already read from the stream, not yet returned to the caller.
-    read_ahead: Vec<u8>,
-    /// Number of bytes of `read_ahead` already returned.
-    returned: usize,
+    read_ahead: Bytes,
     /// True if the next read checks for a TLS alert.
     detects_alert: bool,
 }
 
-#[derive(Debug)]
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
 impl NodeStream {
     pub(crate) const fn plain(stream: TcpStream) -> Self {
-        Self {
-            stream: Stream::Plain(stream),
-            read_ahead: Vec::new(),
-            returned: 0,
-            detects_alert: false,
-        }
+        Self::new(Either::Left(stream), Bytes::new())
     }
 
     /// Creates a connection without TLS to a node that may require TLS and respond with an alert.
@@ -45,12 +37,11 @@ impl NodeStream {
     }
 
     pub(crate) fn tls(stream: TlsStream<TcpStream>, read_ahead: Vec<u8>) -> Self {
-        Self {
-            stream: Stream::Tls(Box::new(stream)),
-            read_ahead,
-            returned: 0,
-            detects_alert: false,
-        }
+        Self::new(Either::Right(Box::new(stream)), read_ahead.into())
+    }
+
+    const fn new(stream: Stream, read_ahead: Bytes) -> Self {
+        Self { stream, read_ahead, detects_alert: false }
     }
 }
 
@@ -59,8 +50,8 @@ impl Connected for NodeStream {
 
     fn connect_info(&self) -> TcpConnectInfo {
         match &self.stream {
-            Stream::Plain(stream) => stream.connect_info(),
-            Stream::Tls(stream) => stream.get_ref().0.connect_info(),
+            Either::Left(stream) => stream.connect_info(),
+            Either::Right(stream) => stream.get_ref().0.connect_info(),
         }
     }
 }
@@ -72,21 +63,13 @@ impl AsyncRead for NodeStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if let Some(left @ [_, ..]) = this.read_ahead.get(this.returned..) {
-            let n = left.len().min(buf.remaining());
-            buf.put_slice(&left[..n]);
-            this.returned += n;
-            if this.returned == this.read_ahead.len() {
-                this.read_ahead = Vec::new();
-                this.returned = 0;
-            }
+        if !this.read_ahead.is_empty() {
+            let n = this.read_ahead.len().min(buf.remaining());
+            buf.put_slice(&this.read_ahead.split_to(n));
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        let read = match &mut this.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
-        };
+        let read = Pin::new(&mut this.stream).poll_read(cx, buf);
         if this.detects_alert && read.is_ready() {
             this.detects_alert = false;
             if buf.filled().get(before..).is_some_and(|new| new.starts_with(&TLS_ALERT)) {
@@ -106,24 +89,15 @@ impl AsyncWrite for NodeStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
-        }
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
     fn poll_write_vectored(
@@ -131,16 +105,10 @@ impl AsyncWrite for NodeStream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-        }
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.stream.is_write_vectored()
     }
 }

@@ -36,12 +36,7 @@ impl From<RunState> for v1::RunState {
 /// Returns the run state with this number; `None` if it is unknown.
 #[must_use]
 pub fn run_state(number: i32) -> Option<RunState> {
-    match v1::RunState::try_from(number).ok()? {
-        v1::RunState::Unspecified => None,
-        v1::RunState::Running => Some(RunState::Running),
-        v1::RunState::Paused => Some(RunState::Paused),
-        v1::RunState::Stopping => Some(RunState::Stopping),
-    }
+    RunState::ALL.into_iter().find(|&run| v1::RunState::from(run) as i32 == number)
 }
 
 impl From<AgentState> for v1::AgentState {
@@ -57,12 +52,7 @@ impl From<AgentState> for v1::AgentState {
 /// Returns the agent state with this number; `None` if it is unknown.
 #[must_use]
 pub fn agent_state(number: i32) -> Option<AgentState> {
-    match v1::AgentState::try_from(number).ok()? {
-        v1::AgentState::Unspecified => None,
-        v1::AgentState::Active => Some(AgentState::Active),
-        v1::AgentState::Draining => Some(AgentState::Draining),
-        v1::AgentState::Dead => Some(AgentState::Dead),
-    }
+    AgentState::ALL.into_iter().find(|&state| v1::AgentState::from(state) as i32 == number)
 }
 
 impl From<&View> for v1::View {

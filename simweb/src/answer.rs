@@ -1,6 +1,6 @@
 //! Responses to requests, whatever the protocol.
 
-use crate::character::{Character, Coding, Manner, PageKind, RetryAfter};
+use crate::character::{Coding, Manner, PageKind, RetryAfter};
 use crate::coding;
 use crate::page;
 use crate::robots::Robots;
@@ -58,10 +58,12 @@ impl SimResponse {
         Self::new(status, "text/html; charset=utf-8", text)
     }
 
-    fn redirect(status: u16, location: String) -> Self {
-        let mut answer = Self::brief(status);
-        answer.headers.push(("Location", location));
-        answer
+    fn redirect((status, location): (u16, String)) -> Self {
+        Self::brief(status).with("Location", location)
+    }
+
+    fn gzip(body: impl Into<Bytes>) -> Self {
+        Self::new(200, "text/html", body).with("Content-Encoding", "gzip")
     }
 
     fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -73,8 +75,9 @@ impl SimResponse {
 /// The state of a web: refusals by host, and bodies that are costly to make.
 #[derive(Debug, Default)]
 pub struct Responder {
-    refusals: Mutex<HashMap<u32, u32>>,
-    robots_refusals: Mutex<HashMap<u32, u32>>,
+    /// Number of requests to hosts that refuse their first ones, for robots.txt (true) and for
+    /// anything else (false).
+    refusals: Mutex<HashMap<(u32, bool), u32>>,
     bombs: HashMap<u64, Bytes>,
 }
 
@@ -90,7 +93,7 @@ impl Responder {
                 bombs.entry(bytes).or_insert_with(|| coding::bomb(bytes));
             }
         }
-        Self { refusals: Mutex::default(), robots_refusals: Mutex::default(), bombs }
+        Self { refusals: Mutex::default(), bombs }
     }
 
     /// Returns the response to `request`.
@@ -99,13 +102,10 @@ impl Responder {
         let Some(host) = world.host(&request.host) else {
             return SimResponse::brief(404);
         };
-        let character = world.character(host.id);
         let at = Route::parse(&request.path).map(|route| Target { host, route });
         let mut answer = match at {
-            Some(at) if matches!(at.route, Route::Robots | Route::RobotsHop(_)) => {
-                self.robots(world, at)
-            }
-            _ => self.mannered(world, character, at, request, now, host.id),
+            Some(at) if at.route.is_robots() => self.robots(world, at),
+            _ => self.mannered(world, host.id, at, request, now),
         };
         answer.latency = Duration::from_millis(u64::from(world.latency_ms(host.id)));
         answer.keep_alive = world.keep_alive(host.id);
@@ -115,82 +115,73 @@ impl Responder {
     fn mannered(
         &self,
         world: &World,
-        character: &Character,
+        id: u32,
         at: Option<Target>,
         request: &Request,
         now: Timestamp,
-        id: u32,
     ) -> SimResponse {
-        match &character.manner {
+        let manner = &world.character(id).manner;
+        match manner {
             Manner::Status { code } => return SimResponse::brief(*code),
             Manner::SlowDown { code, retry_after, refusals }
-                if refuse(&self.refusals, id, *refusals) =>
+                if self.refuses((id, false), *refusals) =>
             {
                 return refusal(*code, *retry_after, now);
             }
             Manner::GzipBomb { bytes } => {
-                let body = self.bombs.get(bytes).cloned().unwrap_or_default();
-                return SimResponse::new(200, "text/html", body).with("Content-Encoding", "gzip");
+                return SimResponse::gzip(self.bombs.get(bytes).cloned().unwrap_or_default());
             }
             Manner::TruncatedGzip => {
                 let text = at.map(|at| page::html(world, at)).unwrap_or_default();
                 let mut body = coding::gzip(text.as_bytes());
                 body.truncate(body.len() / 2);
-                return SimResponse::new(200, "text/html", body).with("Content-Encoding", "gzip");
+                return SimResponse::gzip(body);
             }
             _ => {}
         }
-        let mut answer = at.map_or_else(|| SimResponse::brief(404), |at| place(world, at, request));
-        answer.manner = character.manner.clone();
-        answer
+        let answer = at.map_or_else(|| SimResponse::brief(404), |at| place(world, at, request));
+        SimResponse { manner: manner.clone(), ..answer }
     }
 
     fn robots(&self, world: &World, at: Target) -> SimResponse {
         match world.robots(at.host.id) {
-            Robots::Recovering { code, times }
-                if refuse(&self.robots_refusals, at.host.id, *times) =>
-            {
+            Robots::Recovering { code, times } if self.refuses((at.host.id, true), *times) => {
                 SimResponse::brief(*code)
             }
             _ => robots(world, at),
         }
     }
-}
 
-/// Counts a request to a host that refuses its first `refusals` requests, and returns whether this
-/// one is refused.
-fn refuse(counts: &Mutex<HashMap<u32, u32>>, id: u32, refusals: u32) -> bool {
-    let mut counts = counts.lock();
-    let n = counts.entry(id).or_default();
-    *n = n.saturating_add(1);
-    *n <= refusals
+    /// Counts a request to a host that refuses its first `refusals` requests, and returns whether
+    /// this one is refused.
+    fn refuses(&self, key: (u32, bool), refusals: u32) -> bool {
+        let mut counts = self.refusals.lock();
+        let n = counts.entry(key).or_default();
+        *n = n.saturating_add(1);
+        *n <= refusals
+    }
 }
 
 fn refusal(code: u16, retry_after: RetryAfter, now: Timestamp) -> SimResponse {
-    let mut answer = SimResponse::brief(code);
-    match retry_after {
-        RetryAfter::Absent => {}
-        RetryAfter::Seconds(secs) => {
-            answer.retry_after_ms = Some(u64::from(secs) * 1_000);
-            answer.headers.push(("Retry-After", secs.to_string()));
-        }
+    let (wait_ms, value) = match retry_after {
+        RetryAfter::Absent => return SimResponse::brief(code),
+        RetryAfter::Seconds(secs) => (u64::from(secs) * 1_000, secs.to_string()),
         RetryAfter::Date(secs) => {
             let at = now.as_secs() + u64::from(secs);
             let now_ms = now.0 / 1_000 + CLOCKS_DIFFER_MS;
-            answer.retry_after_ms = Some((at * 1_000).saturating_sub(now_ms));
-            let date = UNIX_EPOCH + Duration::from_secs(at);
-            answer.headers.push(("Retry-After", httpdate::fmt_http_date(date)));
+            let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(at));
+            ((at * 1_000).saturating_sub(now_ms), date)
         }
-    }
-    answer
+    };
+    let answer = SimResponse::brief(code).with("Retry-After", value);
+    SimResponse { retry_after_ms: Some(wait_ms), ..answer }
 }
 
 fn robots(world: &World, at: Target) -> SimResponse {
     let robots = world.robots(at.host.id);
     let text = |robots: &Robots| {
-        let mut origin = String::new();
-        world.write_origin(at.host, &mut origin);
-        SimResponse::new(200, "text/plain; charset=utf-8", robots.text(&origin))
+        let text = robots.text(&world.origin(at.host).to_string());
+        SimResponse::new(200, "text/plain; charset=utf-8", text)
     };
     if at.route == Route::RobotsHop(0) {
         return text(&Robots::standard());
@@ -205,22 +196,18 @@ fn robots(world: &World, at: Target) -> SimResponse {
         Robots::Silent => SimResponse { manner: Manner::Silent, ..SimResponse::default() },
         Robots::Reset => SimResponse { manner: Manner::Reset, ..SimResponse::default() },
         Robots::Empty => SimResponse::new(200, "text/plain", Bytes::new()),
-        Robots::Redirects { hops: 1.., .. } => match world.redirect(at) {
-            Some((status, location)) => SimResponse::redirect(status, location),
-            None => SimResponse::brief(404),
-        },
-        Robots::RedirectTo(location) => {
-            let port = world.spec().port.to_string();
-            SimResponse::redirect(302, location.replace("{port}", &port))
+        Robots::Redirects { hops: 1.., .. } => {
+            world.redirect(at).map_or_else(|| SimResponse::brief(404), SimResponse::redirect)
         }
+        Robots::RedirectTo(location) => SimResponse::redirect((302, world.with_port(location))),
         _ if at.route == Route::Robots => text(robots),
         _ => SimResponse::brief(404),
     }
 }
 
 fn place(world: &World, at: Target, request: &Request) -> SimResponse {
-    if let Some((status, location)) = world.redirect(at) {
-        return SimResponse::redirect(status, location);
+    if let Some(redirect) = world.redirect(at) {
+        return SimResponse::redirect(redirect);
     }
     if !world.exists(at) {
         return SimResponse::brief(404);
@@ -251,32 +238,34 @@ fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> SimRespo
         _ => {}
     }
     let (body, content_type) = page::in_charset(kind, page::html(world, at));
+    let answer = SimResponse::new(200, content_type, body);
     match kind {
         PageKind::Coded(way) if accepts(&request.accept_encoding, way) => {
-            SimResponse::new(200, content_type, coding::encode(way, &body))
+            let body = coding::encode(way, &answer.body).into();
+            SimResponse { body, ..answer }
                 .with("Content-Encoding", way.token())
                 .with("Vary", "Accept-Encoding")
         }
-        PageKind::HeaderNofollow => {
-            SimResponse::new(200, content_type, body).with("X-Robots-Tag", "noarchive, nofollow")
-        }
+        PageKind::HeaderNofollow => answer.with("X-Robots-Tag", "noarchive, nofollow"),
         PageKind::LinkHeader => {
             let links = world.links(at);
             let url = links.first().map(|l| world.url(l.target)).unwrap_or_default();
-            SimResponse::new(200, content_type, body).with("Link", format!("<{url}>; rel=\"next\""))
+            answer.with("Link", format!("<{url}>; rel=\"next\""))
         }
-        _ => SimResponse::new(200, content_type, body),
+        _ => answer,
     }
 }
 
 fn accepts(accept_encoding: &str, way: Coding) -> bool {
-    let tokens = accept_encoding.split(',').map(|t| t.split(';').next().unwrap_or_default().trim());
-    tokens.into_iter().any(|t| t.eq_ignore_ascii_case(way.token()) || t == "*")
+    let mut tokens =
+        accept_encoding.split(',').map(|t| t.split(';').next().unwrap_or_default().trim());
+    tokens.any(|t| t.eq_ignore_ascii_case(way.token()) || t == "*")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::character::Character;
     use crate::names::HostRef;
     use crate::spec::Spec;
 
@@ -284,13 +273,13 @@ mod tests {
         ask_at(&Responder::new(world), world, host, path)
     }
 
-    fn ask_at(desk: &Responder, world: &World, host: &str, path: &str) -> SimResponse {
+    fn ask_at(responder: &Responder, world: &World, host: &str, path: &str) -> SimResponse {
         let request = Request {
             host: host.to_owned(),
             path: path.to_owned(),
             accept_encoding: "gzip, br;q=0.5".to_owned(),
         };
-        desk.answer(world, &request, Timestamp::from_secs(1_000_000))
+        responder.answer(world, &request, Timestamp::from_secs(1_000_000))
     }
 
     fn header<'a>(answer: &'a SimResponse, name: &str) -> Option<&'a str> {
@@ -300,13 +289,13 @@ mod tests {
     #[test]
     fn every_link_of_a_varied_web_is_answered_as_the_graph_says() {
         let world = World::new(Spec::demo());
-        let desk = Responder::new(&world);
+        let responder = Responder::new(&world);
         for id in 0..world.names().len() {
             for page in 0..world.n_pages(id) {
                 let at = Target { host: HostRef::new(id), route: Route::Page(page) };
                 for link in world.links(at) {
                     let host = world.names().name(link.target.host).to_string();
-                    let answer = ask_at(&desk, &world, &host, &link.target.route.to_string());
+                    let answer = ask_at(&responder, &world, &host, &link.target.route.to_string());
                     let redirect = world.redirect(link.target);
                     let location = redirect.as_ref().map(|(_, url)| url.as_str());
                     if matches!(world.character(link.target.host.id).manner, Manner::Well) {
@@ -332,12 +321,12 @@ mod tests {
                 .host("a.test", Character::named("a").manner(slow(RetryAfter::Seconds(7))))
                 .host("b.test", Character::named("b").manner(slow(RetryAfter::Date(9)))),
         );
-        let desk = Responder::new(&world);
+        let responder = Responder::new(&world);
         let now = Timestamp(1_000_000_400_000);
         let get = |host: &str| {
             let request =
                 Request { host: host.to_owned(), path: "/".to_owned(), ..Default::default() };
-            desk.answer(&world, &request, now)
+            responder.answer(&world, &request, now)
         };
         let first = get("a.test");
         assert_eq!((first.status, first.retry_after_ms), (429, Some(7_000)));

@@ -2,7 +2,6 @@
 //! Only the system can distinguish them, and only while the connection is open.
 
 use parking_lot::Mutex;
-use std::fmt::Write;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -46,16 +45,12 @@ fn inode(table: &str, own: SocketAddr, other: SocketAddr) -> Option<&str> {
 /// Formats an address as `/proc/net/tcp` does: the bytes in native order, as one number.
 fn in_table(address: SocketAddr) -> Option<String> {
     let IpAddr::V4(ip) = address.ip() else { return None };
-    let mut text = String::new();
-    write!(text, "{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port()).ok()?;
-    Some(text)
+    Some(format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port()))
 }
 
 fn holds(process: u32, socket: &str) -> bool {
     let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return false };
-    files
-        .filter_map(Result::ok)
-        .any(|file| fs::read_link(file.path()).is_ok_and(|target| target == Path::new(socket)))
+    files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|t| t == Path::new(socket)))
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use crate::character::Coding;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 /// Returns `plain` in this encoding. Empty if the encoder fails, which does not happen in memory.
 #[must_use]
 pub fn encode(coding: Coding, plain: &[u8]) -> Vec<u8> {
     match coding {
         Coding::Gzip => gzip(plain),
-        Coding::Deflate => zlib(plain).unwrap_or_default(),
+        Coding::Deflate => zlib(plain),
         Coding::Zstd => zstd::bulk::compress(plain, 1).unwrap_or_default(),
         Coding::Brotli => brotli_stored(plain),
     }
@@ -24,10 +24,9 @@ pub fn gzip(plain: &[u8]) -> Vec<u8> {
     encoder.write_all(plain).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-fn zlib(plain: &[u8]) -> io::Result<Vec<u8>> {
+fn zlib(plain: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(plain)?;
-    encoder.finish()
+    encoder.write_all(plain).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
 /// Returns a Brotli stream of uncompressed meta-blocks (RFC 7932 section 9.2): a 16-bit window,
@@ -50,22 +49,13 @@ fn brotli_stored(plain: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn bomb(bytes: u64) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let zeroes = [0_u8; 64 * 1024];
-    let mut left = bytes;
-    while left > 0 {
-        let n = left.min(zeroes.len() as u64) as usize;
-        if encoder.write_all(&zeroes[..n]).is_err() {
-            break;
-        }
-        left -= n as u64;
-    }
-    encoder.finish().unwrap_or_default().into()
+    let copied = io::copy(&mut io::repeat(0).take(bytes), &mut encoder);
+    copied.and_then(|_| encoder.finish()).unwrap_or_default().into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
 
     #[test]
     fn what_is_packed_unpacks() {

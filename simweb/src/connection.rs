@@ -1,47 +1,52 @@
-//! Connections of visitors, whatever the protocol.
+//! Connections: the loop that accepts them, and their streams, with and without TLS.
 
 use socket2::SockRef;
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_rustls::server::TlsStream;
 
-/// Properties of a connection.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// The contacted address.
-    pub ip: Option<Ipv4Addr>,
-    /// The contacted port.
-    pub port: u16,
-    /// True if it uses TLS.
-    pub tls: bool,
-    /// Number of the connection.
-    pub connection: u64,
-    /// True if its TLS session was resumed from an earlier connection.
-    pub resumed: bool,
-    /// Process of the visitor.
-    pub process: Option<u32>,
+/// Accepts connections until it is dropped, and serves each in a task of `connections`.
+pub async fn accept<F: Future<Output = ()> + Send + 'static>(
+    listener: &TcpListener,
+    connections: &mut JoinSet<()>,
+    serve: impl Fn(TcpStream, SocketAddr) -> F,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                connections.spawn(serve(stream, peer));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
 }
 
 /// A stream that can be reset.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
-    /// Turns the next close into a reset.
-    fn reset_on_close(&self);
-}
+    /// Returns the TCP stream below.
+    fn tcp(&self) -> &TcpStream;
 
-fn reset_on_close(stream: &TcpStream) {
-    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+    /// Turns the next close into a reset.
+    fn reset_on_close(&self) {
+        let _ = SockRef::from(self.tcp()).set_linger(Some(Duration::ZERO));
+    }
 }
 
 impl Stream for TcpStream {
-    fn reset_on_close(&self) {
-        reset_on_close(self);
+    fn tcp(&self) -> &TcpStream {
+        self
     }
 }
 
 impl Stream for TlsStream<TcpStream> {
-    fn reset_on_close(&self) {
-        reset_on_close(self.get_ref().0);
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
     }
 }

@@ -4,10 +4,13 @@
 //! that point back to its name.
 
 use crate::character::DnsWay;
+use crate::connection::accept;
+use crate::names::is_within;
 use crate::network::several;
 use crate::world::World;
+use crivello_common::time::{Clock, Timestamp};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -29,8 +32,11 @@ const POINTER: [u8; 2] = [0xc0, HEADER_LEN as u8];
 #[derive(Debug)]
 pub struct Zone {
     world: Arc<World>,
-    /// Number of address queries for each rebinding host.
-    asked: Mutex<HashMap<u32, u32>>,
+    /// Rebinding hosts whose address was queried.
+    asked: Mutex<HashSet<u32>>,
+    clock: Clock,
+    /// Names that were queried, with the time of each query.
+    queries: Mutex<Vec<(String, Timestamp)>>,
 }
 
 struct Question<'a> {
@@ -46,20 +52,29 @@ impl Zone {
     /// Creates the zone of a world.
     #[must_use]
     pub fn new(world: Arc<World>) -> Self {
-        Self { world, asked: Mutex::default() }
+        Self { world, asked: Mutex::default(), clock: Clock::start(), queries: Mutex::default() }
+    }
+
+    /// Returns the times of all queries for `domain` and names below it, in their order.
+    #[must_use]
+    pub fn queries(&self, domain: &str) -> Vec<Timestamp> {
+        let queries = self.queries.lock();
+        let within = queries.iter().filter(|(name, _)| is_within(name, domain));
+        within.map(|(_, at)| *at).collect()
     }
 
     /// Returns the answer to a query, or `None` for silence.
     #[must_use]
     pub fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
         let question = parse(query)?;
+        self.queries.lock().push((question.name.clone(), self.clock.now()));
         let world = &self.world;
         let Some(host) = world.host(&question.name) else {
             return Some(print(&question, NX_DOMAIN, &[], 0));
         };
         let own = world.names().ip(host.id);
         let mut ttl = world.spec().dns_ttl_secs;
-        let addresses: Vec<IpAddr> = match &world.character(host.id).dns {
+        let mut addresses: Vec<IpAddr> = match &world.character(host.id).dns {
             DnsWay::Well => vec![own.into()],
             DnsWay::NoSuchName => return Some(print(&question, NX_DOMAIN, &[], 0)),
             DnsWay::ServFail => return Some(print(&question, SERV_FAIL, &[], 0)),
@@ -74,19 +89,12 @@ impl Zone {
                 vec![if first { own.into() } else { (*address).into() }]
             }
         };
-        let asked = |address: &IpAddr| match address {
-            IpAddr::V4(_) => question.kind == TYPE_A,
-            IpAddr::V6(_) => question.kind == TYPE_AAAA,
-        };
-        let addresses: Vec<IpAddr> = addresses.into_iter().filter(asked).collect();
+        addresses.retain(|address| record(*address).0 == question.kind);
         Some(print(&question, 0, &addresses, ttl))
     }
 
     fn is_first(&self, id: u32) -> bool {
-        let mut asked = self.asked.lock();
-        let n = asked.entry(id).or_default();
-        *n = n.saturating_add(1);
-        *n == 1
+        self.asked.lock().insert(id)
     }
 }
 
@@ -97,28 +105,26 @@ fn parse(query: &[u8]) -> Option<Question<'_>> {
     if !one_question || !is_query {
         return None;
     }
-    let mut name = String::new();
-    let mut at = HEADER_LEN;
-    loop {
-        let len = usize::from(*query.get(at)?);
-        at += 1;
-        if len == 0 {
-            break;
+    let mut labels = Vec::new();
+    let mut rest = &query[HEADER_LEN..];
+    let tail = loop {
+        match rest.split_first()? {
+            (0, tail) => break tail,
+            (&len @ 1..64, tail) => {
+                let (label, tail) = tail.split_at_checked(len.into())?;
+                labels.push(std::str::from_utf8(label).ok()?.to_ascii_lowercase());
+                rest = tail;
+            }
+            _ => return None,
         }
-        let label = query.get(at..at + len).filter(|_| len < 64)?;
-        if !name.is_empty() {
-            name.push('.');
-        }
-        name.push_str(&std::str::from_utf8(label).ok()?.to_ascii_lowercase());
-        at += len;
-    }
-    let raw = query.get(HEADER_LEN..at + 4)?;
+    };
+    let kind = tail.first_chunk::<4>()?;
     Some(Question {
         id: [query[0], query[1]],
         recursion: header[2] & 1,
-        name,
-        kind: u16::from_be_bytes([query[at], query[at + 1]]),
-        raw,
+        name: labels.join("."),
+        kind: u16::from_be_bytes([kind[0], kind[1]]),
+        raw: &query[HEADER_LEN..query.len() - tail.len() + kind.len()],
     })
 }
 
@@ -132,10 +138,7 @@ fn print(question: &Question<'_>, code: u8, addresses: &[IpAddr], ttl: u32) -> V
     out.extend(question.raw);
     for address in addresses {
         out.extend(POINTER);
-        let (kind, octets) = match address {
-            IpAddr::V4(v4) => (TYPE_A, v4.octets().to_vec()),
-            IpAddr::V6(v6) => (TYPE_AAAA, v6.octets().to_vec()),
-        };
+        let (kind, octets) = record(*address);
         out.extend(kind.to_be_bytes());
         out.extend([0, 1]);
         out.extend(ttl.to_be_bytes());
@@ -152,6 +155,14 @@ fn print(question: &Question<'_>, code: u8, addresses: &[IpAddr], ttl: u32) -> V
         }
     }
     out
+}
+
+/// Returns the type and the data of an address's record.
+fn record(address: IpAddr) -> (u16, Vec<u8>) {
+    match address {
+        IpAddr::V4(v4) => (TYPE_A, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (TYPE_AAAA, v6.octets().to_vec()),
+    }
 }
 
 /// Binds UDP and TCP to the same port of `ip`; port 0 picks one that is free for both.
@@ -190,22 +201,13 @@ pub async fn run_udp(zone: Arc<Zone>, socket: UdpSocket) {
 
 /// Accepts and serves connections until it is dropped.
 pub async fn run_tcp(zone: Arc<Zone>, listener: TcpListener) {
-    let mut connections = JoinSet::new();
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let zone = zone.clone();
-                connections.spawn(tokio::time::timeout(TCP_IDLE_MAX, async move {
-                    let _ = serve_tcp(&zone, stream).await;
-                }));
-            }
-            Err(error) => {
-                tracing::debug!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+    let serve = |stream, _| {
+        let zone = zone.clone();
+        async move {
+            let _ = tokio::time::timeout(TCP_IDLE_MAX, serve_tcp(&zone, stream)).await;
         }
-        while connections.try_join_next().is_some() {}
-    }
+    };
+    accept(&listener, &mut JoinSet::new(), serve).await;
 }
 
 async fn serve_tcp(zone: &Zone, mut stream: TcpStream) -> io::Result<()> {
@@ -293,6 +295,8 @@ mod tests {
         assert_eq!(a("rebind.test"), Some((0, vec![ip("rebind.test")], 0)));
         assert_eq!(a("rebind.test"), Some((0, vec![Ipv4Addr::LOCALHOST], 0)));
         assert_eq!(a("x5.trap.test"), Some((0, vec![ip("trap.test")], 3_600)));
+        assert_eq!(zone.queries("rebind.test").len(), 2);
+        assert_eq!(zone.queries("trap.test").len(), 1, "a name below it");
     }
 
     #[test]

@@ -6,12 +6,12 @@
 //! exact one.
 
 use crate::character::{Content, DnsWay, Manner, PageKind};
-use crate::names::HostRef;
+use crate::names::{HostRef, is_within};
+use crate::report::Excess;
 use crate::robots::Permission;
 use crate::route::Route;
 use crate::world::{Target, World};
-use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// Rate from which a visitor waits for a slow answer.
 const PATIENCE_BYTES_PER_SECOND: u32 = 1_000;
@@ -19,8 +19,7 @@ const PATIENCE_BYTES_PER_SECOND: u32 = 1_000;
 const PATIENCE_REFUSALS: u32 = 5;
 
 /// The limits of the crawl, and the visitor's settings that decide what it fetches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Pages of the crawl.
     pub pages_max: Option<u64>,
@@ -62,18 +61,41 @@ impl Limits {
     /// Returns whether a path of a host is within the scope of the crawl.
     #[must_use]
     pub fn admits(&self, host: &str, path: &str) -> bool {
-        let below = |suffix: &String| {
-            host.strip_suffix(suffix.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let included = self.host_suffixes.is_empty() || self.host_suffixes.iter().any(below);
-        let excluded = |prefix: &String| path.starts_with(prefix.as_str());
-        included && !self.path_prefixes_excluded.iter().any(excluded)
+        let included = self.host_suffixes.is_empty()
+            || self.host_suffixes.iter().any(|suffix| is_within(host, suffix));
+        included && !self.path_prefixes_excluded.iter().any(|prefix| path.starts_with(prefix))
+    }
+
+    /// Returns the limits that these places exceed, each with what it limits.
+    pub(crate) fn exceeded(
+        &self,
+        world: &World,
+        places: impl Iterator<Item = Target>,
+    ) -> Vec<Excess> {
+        let names = world.names();
+        let mut hosts: BTreeMap<String, u64> = BTreeMap::new();
+        let mut domains: BTreeMap<String, u64> = BTreeMap::new();
+        let mut total = 0;
+        for at in places {
+            total += 1;
+            *hosts.entry(names.name(at.host).to_string()).or_default() += 1;
+            *domains.entry(names.domain(at.host)).or_default() += 1;
+        }
+        let hosts = hosts.into_iter().map(|(host, n)| (host, n, self.pages_per_host_max));
+        let domains = domains.into_iter().map(|(name, n)| (name, n, self.pages_per_domain_max));
+        std::iter::once(("the crawl".to_owned(), total, self.pages_max))
+            .chain(hosts)
+            .chain(domains)
+            .filter_map(|(what, n_pages, max)| {
+                let max = max.filter(|&max| n_pages > max)?;
+                Some(Excess { what, n_pages, max })
+            })
+            .collect()
     }
 }
 
 /// Expectation for one URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// True if it must be fetched; otherwise it may be.
     pub must: bool,
@@ -85,7 +107,8 @@ pub struct Expectation {
 /// The URLs that a correct visitor fetches.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// Every URL that may be fetched, except robots.txt and URLs of endless hosts.
+    /// Every URL that may be fetched, except robots.txt and URLs of endless hosts. Foreign links
+    /// may be fetched.
     pub urls: HashMap<String, Expectation>,
     /// Endless hosts: any of their URLs that robots.txt allows may be fetched. Hosts below them are
     /// endless too.
@@ -101,14 +124,19 @@ impl Expected {
         walk.certain_only = false;
         walk.run();
         let mut places = walk.places;
-        if over_limit(world, limits, &places) {
+        if !limits.exceeded(world, places.keys().copied()).is_empty() {
+            // The visitor chooses which of them it fetches.
             places.values_mut().for_each(|due| due.must = false);
         }
         let endless = (0..world.names().len())
             .filter(|&id| is_endless(world, id))
             .map(|id| world.names().name(HostRef::new(id)).to_string())
             .collect();
-        let urls = places.into_iter().map(|(at, due)| (world.url(at), due)).collect();
+        let mut urls: HashMap<_, _> =
+            places.into_iter().map(|(at, due)| (world.url(at), due)).collect();
+        for url in foreign_links(world) {
+            urls.entry(url).or_insert(Expectation { must: false, repeat: true });
+        }
         Self { urls, endless }
     }
 
@@ -125,21 +153,12 @@ pub fn is_endless(world: &World, id: u32) -> bool {
     matches!(world.character(id).content, Content::Calendar | Content::Subdomains)
 }
 
-/// Returns whether there are more places than a limit admits. Then the visitor chooses which of
-/// them it fetches.
-fn over_limit(world: &World, limits: &Limits, places: &HashMap<Target, Expectation>) -> bool {
-    let mut hosts: HashMap<HostRef, u64> = HashMap::new();
-    let mut domains: HashMap<String, u64> = HashMap::new();
-    for at in places.keys() {
-        *hosts.entry(at.host).or_default() += 1;
-    }
-    for (host, n) in &hosts {
-        *domains.entry(world.names().domain(*host)).or_default() += n;
-    }
-    let over = |max: Option<u64>, n: u64| max.is_some_and(|max| n > max);
-    over(limits.pages_max, places.len() as u64)
-        || hosts.values().any(|&n| over(limits.pages_per_host_max, n))
-        || domains.values().any(|&n| over(limits.pages_per_domain_max, n))
+/// Returns the links of all hosts that lead anywhere, as absolute URLs.
+fn foreign_links(world: &World) -> impl Iterator<Item = String> {
+    (0..world.names().len()).flat_map(|id| match &world.character(id).content {
+        Content::Foreign(links) => links.iter().map(|link| world.with_port(link)).collect(),
+        _ => Vec::new(),
+    })
 }
 
 struct Walk<'a> {
@@ -165,7 +184,8 @@ impl Walk<'_> {
             }
             self.places.entry(at).or_insert(Expectation { must: self.certain_only, ..due });
             let mut next = self.leads_to(at);
-            if hosts.insert(at.host) && self.limits.sitemaps && self.has_sitemaps(at.host) {
+            let has_sitemaps = self.world.robots(at.host.id).n_in_sitemaps() > 0;
+            if hosts.insert(at.host) && self.limits.sitemaps && has_sitemaps {
                 next.push(Target { host: at.host, route: Route::SitemapIndex });
             }
             for target in next {
@@ -174,10 +194,6 @@ impl Walk<'_> {
                 }
             }
         }
-    }
-
-    fn has_sitemaps(&self, host: HostRef) -> bool {
-        self.world.robots(host.id).n_in_sitemaps() > 0
     }
 
     /// Returns the expectation for a place that was found, or `None` if it must not or cannot be
@@ -189,11 +205,10 @@ impl Walk<'_> {
         if at.host.sub.is_some() || matches!(at.route, Route::Day(_)) {
             return None;
         }
-        let name = world.names().name(at.host).to_string();
-        if !self.limits.admits(&name, &at.route.to_string()) {
-            return None;
-        }
-        if matches!(at.route, Route::Segments(n) if n > self.limits.repeated_segments_max) {
+        let (name, path) = (world.names().name(at.host).to_string(), at.route.to_string());
+        let repeats =
+            matches!(at.route, Route::Segments(n) if n > self.limits.repeated_segments_max);
+        if repeats || !self.limits.admits(&name, &path) {
             return None;
         }
         let mut must = !is_endless(world, at.host.id);
@@ -212,7 +227,7 @@ impl Walk<'_> {
         if character.port.is_some_and(|port| port != spec.port) {
             return None;
         }
-        match world.robots(at.host.id).decide(&spec.agent, &at.route.to_string()) {
+        match world.robots_in_force(at.host.id).decide(&spec.agent, &path) {
             Permission::Allowed => {}
             Permission::Open => must = false,
             Permission::Disallowed => return None,
@@ -225,11 +240,8 @@ impl Walk<'_> {
     fn answers(&self, at: Target) -> (bool, bool) {
         let patient = |rate: u32| rate >= PATIENCE_BYTES_PER_SECOND;
         match self.world.character(at.host.id).manner {
-            Manner::Well | Manner::RedirectTo { .. } => match at.route {
-                Route::Page(page) => match self.world.kind(at.host.id, page) {
-                    PageKind::Status(code) => status(code),
-                    _ => (true, false),
-                },
+            Manner::Well | Manner::RedirectTo { .. } => match self.world.kind_at(at) {
+                PageKind::Status(code) => status(code),
                 _ => (true, false),
             },
             // HTTP/2 resets the stream instead.
@@ -255,13 +267,11 @@ impl Walk<'_> {
         {
             return Vec::new();
         }
-        let kind = match at.route {
-            Route::Page(page) => world.kind(at.host.id, page),
-            Route::SitemapIndex | Route::Sitemap(_) => return world.sitemap_entries(at),
-            _ => PageKind::Plain,
-        };
+        if matches!(at.route, Route::SitemapIndex | Route::Sitemap(_)) {
+            return world.sitemap_entries(at);
+        }
         let follow = !self.limits.respect_nofollow;
-        match kind {
+        match world.kind_at(at) {
             PageKind::Status(_) | PageKind::Binary => Vec::new(),
             PageKind::MetaNofollow | PageKind::HeaderNofollow if !follow => Vec::new(),
             _ => {

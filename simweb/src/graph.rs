@@ -68,12 +68,7 @@ impl World {
             self.first_page_links(host, links);
         }
         if !matches!(kind, PageKind::Duplicate | PageKind::NearDuplicate) {
-            let first = page.saturating_mul(FANOUT).saturating_add(1);
-            follow(
-                links,
-                host,
-                (first..first.saturating_add(FANOUT)).take_while(|&c| c < n_pages).map(Route::Page),
-            );
+            follow(links, host, children(page, n_pages).map(Route::Page));
         }
         let body = self.body_of(host.id, page);
         let spec = self.spec();
@@ -93,17 +88,11 @@ impl World {
 
     fn first_page_links(&self, host: HostRef, links: &mut Vec<PageLink>) {
         let n_generated = self.names().n_generated();
-        let to_host = |id| PageLink {
-            target: Target { host: HostRef::new(id), route: Route::Page(0) },
-            nofollow: false,
-        };
-        let first = host.id.saturating_mul(FANOUT).saturating_add(1);
-        links.extend(
-            (first..first.saturating_add(FANOUT)).take_while(|&c| c < n_generated).map(to_host),
-        );
         let n_own = self.names().len() - n_generated;
-        if n_own > 0 && host.id.is_multiple_of(4) {
-            links.push(to_host(n_generated + host.id / 4 % n_own));
+        let own =
+            (n_own > 0 && host.id.is_multiple_of(4)).then(|| n_generated + host.id / 4 % n_own);
+        for id in children(host.id, n_generated).chain(own) {
+            follow(links, HostRef::new(id), [Route::Page(0)]);
         }
         let forbidden = Target { host, route: Route::Nofollowed(0) };
         links.push(PageLink { target: forbidden, nofollow: true });
@@ -126,12 +115,9 @@ impl World {
     /// Returns the first child of a page in the host's tree, or any page if it has none.
     fn next_page(&self, host: HostRef, page: u32) -> Route {
         let n_pages = self.n_pages(host.id);
-        let child = page.saturating_mul(FANOUT).saturating_add(1);
-        if child < n_pages {
-            return Route::Page(child);
-        }
         let h = self.draw(draw::LINK, &[u64::from(host.id), u64::from(page)]);
-        Route::Page(skewed(h, n_pages, 1.0))
+        let child = children(page, n_pages).next();
+        Route::Page(child.unwrap_or_else(|| skewed(h, n_pages, 1.0)))
     }
 
     /// Returns the status and target URL of a place that redirects.
@@ -143,8 +129,8 @@ impl World {
             (Route::RobotsHop(0), _) => return None,
             (Route::RobotsHop(k), _) => {
                 let hops = self.robots_hops(at.host);
-                let next = hops.iter().find(|t| t.route == Route::RobotsHop(k - 1))?;
-                return Some((302, self.url(*next)));
+                let next = hops.len().checked_sub(usize::from(k))?;
+                return Some((302, self.url(*hops.get(next)?)));
             }
             (Route::Robots, _) => {
                 return Some((301, self.url(*self.robots_hops(at.host).first()?)));
@@ -160,17 +146,11 @@ impl World {
             _ => {}
         }
         if let Manner::RedirectTo { location } = &character.manner {
-            let port = self.spec().port.to_string();
-            return Some((302, location.replace("{port}", &port)));
+            return Some((302, self.with_port(location)));
         }
-        match at.route {
-            Route::Page(page) if page < self.n_pages(at.host.id) => {
-                match self.kind(at.host.id, page) {
-                    PageKind::Redirect(status) => {
-                        Some((status, here(self.next_page(at.host, page))))
-                    }
-                    _ => None,
-                }
+        match (at.route, self.kind_at(at)) {
+            (Route::Page(page), PageKind::Redirect(status)) if self.exists(at) => {
+                Some((status, here(self.next_page(at.host, page))))
             }
             _ => None,
         }
@@ -205,9 +185,10 @@ impl World {
         let n_hidden = self.n_hidden(at.host.id);
         let place = |route| Target { host: at.host, route };
         match at.route {
-            Route::SitemapIndex => (0..n_hidden.div_ceil(HIDDEN_PER_SITEMAP))
-                .map(|k| place(Route::Sitemap(k as u8)))
-                .collect(),
+            Route::SitemapIndex => {
+                let sitemaps = 0..n_hidden.div_ceil(HIDDEN_PER_SITEMAP);
+                sitemaps.map(|k| place(Route::Sitemap(k as u8))).collect()
+            }
             Route::Sitemap(k) => {
                 let first = u32::from(k) * HIDDEN_PER_SITEMAP;
                 let end = (first + HIDDEN_PER_SITEMAP).min(n_hidden);
@@ -216,6 +197,12 @@ impl World {
             _ => Vec::new(),
         }
     }
+}
+
+/// Returns the children of a node in a tree of `n` nodes.
+fn children(node: u32, n: u32) -> std::ops::Range<u32> {
+    let first = node.saturating_mul(FANOUT).saturating_add(1);
+    first..first.saturating_add(FANOUT).min(n)
 }
 
 fn follow(links: &mut Vec<PageLink>, host: HostRef, routes: impl IntoIterator<Item = Route>) {

@@ -4,7 +4,7 @@ use crate::answer::SimResponse;
 use crate::character::Manner;
 use crate::connection::Stream;
 use crate::log::InFlight;
-use crate::response::{head, message, send};
+use crate::response::{self, message, send};
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const DRIP_INTERVAL: Duration = Duration::from_millis(200);
 /// Bytes that a Content-Length declares in excess.
 const LENGTH_EXCESS: usize = 1_000;
+const MALFORMED: &[u8] = b"HTTQ/one-point-two everything fine\n: x\r\n\x00\xff\r\n\r\n";
 
 /// Sends `answer` in its manner. Endless manners end with the connection.
 ///
@@ -25,45 +26,43 @@ pub async fn send_in_manner(
     answer: &SimResponse,
 ) -> io::Result<()> {
     let length = answer.body.len();
+    let whole = message(answer, length);
+    let (head, body) = whole.split_at(whole.len() - length);
     match &answer.manner {
         Manner::Drip { bytes_per_second } => {
-            send(stream, flight, head(answer, Some(length)).as_bytes()).await?;
-            drip(stream, flight, &answer.body, *bytes_per_second).await
+            send(stream, flight, head).await?;
+            drip(stream, flight, body, *bytes_per_second).await
         }
         Manner::DripHead { bytes_per_second } => {
-            let head = head(answer, Some(length));
-            drip(stream, flight, head.as_bytes(), *bytes_per_second).await?;
-            send(stream, flight, &answer.body).await
+            drip(stream, flight, head, *bytes_per_second).await?;
+            send(stream, flight, body).await
         }
         Manner::Silent => silence(stream).await,
         Manner::SilentAfterHead => {
-            send(stream, flight, head(answer, Some(length)).as_bytes()).await?;
+            send(stream, flight, head).await?;
             silence(stream).await
         }
-        Manner::ResetInHead => {
-            let head = head(answer, Some(length));
-            send(stream, flight, &head.as_bytes()[..head.len() / 2]).await
-        }
-        Manner::ResetInBody => {
-            let bytes = message(answer, length);
-            send(stream, flight, &bytes[..bytes.len() - length / 2]).await
-        }
+        Manner::ResetInHead => send(stream, flight, &head[..head.len() / 2]).await,
+        Manner::ResetInBody => send(stream, flight, &whole[..whole.len() - length / 2]).await,
         Manner::LengthTooLong => {
             send(stream, flight, &message(answer, length + LENGTH_EXCESS)).await
         }
         Manner::LengthTooShort => send(stream, flight, &message(answer, length / 2)).await,
-        Manner::Malformed => {
-            send(stream, flight, b"HTTQ/one-point-two everything fine\n: x\r\n\x00\xff\r\n\r\n")
-                .await
+        Manner::Malformed => send(stream, flight, MALFORMED).await,
+        Manner::HugeHead { bytes } => {
+            let status_line = head.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            let (first, rest) = whole.split_at(status_line);
+            send(stream, flight, first).await?;
+            send(stream, flight, &filler_headers(*bytes as usize)).await?;
+            send(stream, flight, rest).await
         }
-        Manner::HugeHead { bytes } => huge_head(stream, flight, answer, *bytes as usize).await,
         Manner::EndlessHead => {
             send(stream, flight, b"HTTP/1.1 200 OK\r\n").await?;
             repeat(stream, flight, &filler_headers(4_096)).await
         }
         Manner::EndlessBody => {
-            send(stream, flight, head(answer, None).as_bytes()).await?;
-            send(stream, flight, &answer.body).await?;
+            send(stream, flight, response::head(answer, None).as_bytes()).await?;
+            send(stream, flight, body).await?;
             repeat(stream, flight, &b"<p>And there is more to come.</p>\n".repeat(256)).await
         }
         Manner::Reset => Ok(()),
@@ -72,7 +71,7 @@ pub async fn send_in_manner(
         | Manner::TruncatedGzip
         | Manner::Status { .. }
         | Manner::RedirectTo { .. }
-        | Manner::SlowDown { .. } => send(stream, flight, &message(answer, length)).await,
+        | Manner::SlowDown { .. } => send(stream, flight, &whole).await,
     }
 }
 
@@ -135,20 +134,6 @@ async fn repeat(stream: &mut impl Stream, flight: &mut InFlight, bytes: &[u8]) -
         send(stream, flight, bytes).await?;
         tokio::task::yield_now().await;
     }
-}
-
-async fn huge_head(
-    stream: &mut impl Stream,
-    flight: &mut InFlight,
-    answer: &SimResponse,
-    bytes: usize,
-) -> io::Result<()> {
-    let head = head(answer, Some(answer.body.len()));
-    let (first, rest) = head.split_at(head.find("\r\n").map_or(0, |at| at + 2));
-    send(stream, flight, first.as_bytes()).await?;
-    send(stream, flight, &filler_headers(bytes)).await?;
-    send(stream, flight, rest.as_bytes()).await?;
-    send(stream, flight, &answer.body).await
 }
 
 fn filler_headers(bytes: usize) -> Vec<u8> {

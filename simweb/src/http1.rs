@@ -3,7 +3,7 @@
 
 use crate::answer::Request;
 use crate::character::Manner;
-use crate::connection::{Connection, Stream};
+use crate::connection::Stream;
 use crate::hostile;
 use crate::log::Entry;
 use crate::response::{message, send};
@@ -18,13 +18,14 @@ const REQUEST_HEAD_MAX: usize = 64 * 1024;
 /// Idle time after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Answers requests until either side is done.
+/// Answers requests until either side is done. `connection` has the fields of the log that all
+/// requests of the connection share.
 ///
 /// # Errors
 /// Fails if the connection breaks.
 pub async fn serve(
     shared: Arc<ServerState>,
-    peer: Connection,
+    connection: Entry,
     mut stream: impl Stream,
 ) -> io::Result<()> {
     let mut buffer = Vec::with_capacity(1_024);
@@ -34,24 +35,17 @@ pub async fn serve(
             return Ok(());
         };
         let Some((request, user_agent, close)) = parse(&buffer[..head_len]) else {
-            return stream
-                .write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-                .await;
+            let refusal = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+            return stream.write_all(refusal).await;
         };
         buffer.drain(..head_len);
         let mut flight = shared.log.begin(Entry {
-            tls: peer.tls,
             host: request.host.clone(),
-            port: peer.port,
-            ip: peer.ip,
             path: request.path.clone(),
             user_agent,
-            connection: peer.connection,
-            resumed: peer.resumed,
-            process: peer.process,
-            ..Entry::default()
+            ..connection.clone()
         });
-        let mut answer = shared.desk.answer(&shared.world, &request, shared.log.now());
+        let mut answer = shared.responder.answer(&shared.world, &request, shared.log.now());
         answer.keep_alive &= !close;
         flight.answered(answer.status, answer.retry_after_ms);
         if !answer.latency.is_zero() {

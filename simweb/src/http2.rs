@@ -4,7 +4,6 @@
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
-use crate::connection::Connection;
 use crate::http1::host_name;
 use crate::log::{Entry, InFlight};
 use crate::state::ServerState;
@@ -21,14 +20,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// Maximum size of a DATA frame, in bytes.
 const FRAME_MAX: usize = 16 * 1024;
 
-/// Answers requests until either side is done.
+/// Answers requests until either side is done. `connection` has the fields of the log that all
+/// requests of the connection share.
 pub async fn serve(
     shared: Arc<ServerState>,
-    peer: Connection,
+    connection: Entry,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) {
     let service = service_fn(move |request: http::Request<Incoming>| {
-        respond(shared.clone(), peer.clone(), request)
+        respond(shared.clone(), connection.clone(), request)
     });
     let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
@@ -38,7 +38,7 @@ pub async fn serve(
 
 async fn respond(
     shared: Arc<ServerState>,
-    peer: Connection,
+    connection: Entry,
     request: http::Request<Incoming>,
 ) -> io::Result<http::Response<Body>> {
     let header = |name: http::HeaderName| {
@@ -53,19 +53,13 @@ async fn respond(
         accept_encoding: header(http::header::ACCEPT_ENCODING),
     };
     let mut flight = shared.log.begin(Entry {
-        tls: peer.tls,
         host: asked.host.clone(),
-        port: peer.port,
-        ip: peer.ip,
         path: asked.path.clone(),
         user_agent: header(http::header::USER_AGENT),
-        connection: peer.connection,
-        resumed: peer.resumed,
-        process: peer.process,
         http2: true,
-        ..Entry::default()
+        ..connection
     });
-    let answer = shared.desk.answer(&shared.world, &asked, shared.log.now());
+    let answer = shared.responder.answer(&shared.world, &asked, shared.log.now());
     flight.answered(answer.status, answer.retry_after_ms);
     tokio::time::sleep(answer.latency).await;
     let end = match answer.manner {

@@ -9,13 +9,14 @@
 
 use crate::expected::{Expected, Limits, is_endless};
 use crate::log::Entry;
+use crate::names::HostRef;
 use crate::pace::{Pace, Paces};
 use crate::report::{Judgment, Violation};
 use crate::robots::{HOPS_FOLLOWED, Permission, Robots, SIZE_MIN_READ};
 use crate::route::Route;
 use crate::spec::Spec;
 use crate::world::{Target, World};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A judge of the logs of one web.
 #[derive(Debug)]
@@ -62,24 +63,28 @@ impl Judge {
     /// Judges a log.
     #[must_use]
     pub fn judge(&self, log: &[Entry]) -> Judgment {
-        let mut entries: Vec<&Entry> = log.iter().collect();
-        entries.sort_by_key(|e| (e.start, e.end));
-        let mut report = Judgment { n_requests: entries.len() as u64, ..Judgment::default() };
+        let entries = by_start(log);
+        let mut report = Judgment { n_requests: log.len() as u64, ..Judgment::default() };
         let mut paces = Paces::new(&self.pace);
         let mut fetched: HashMap<String, Fetched> = HashMap::new();
         let answered = robots_answered(&entries);
+        let agent = &self.world.spec().agent;
         for entry in entries {
             let host = self.world.host(&entry.host);
-            let at =
-                host.and_then(|host| Route::parse(&entry.path).map(|route| Target { host, route }));
-            let crawl_delay = host.map(|h| self.crawl_delay_secs(h.id)).unwrap_or_default();
-            paces.note(entry, crawl_delay, &mut report);
-            self.check_address(entry, host.map(|h| h.id), &mut report);
-            if matches!(at, Some(Target { route: Route::Robots | Route::RobotsHop(_), .. })) {
+            let route = Route::parse(&entry.path);
+            let crawl_delay =
+                host.and_then(|h| self.world.robots_in_force(h.id).crawl_delay_secs(agent));
+            paces.note(entry, crawl_delay.unwrap_or_default(), &mut report);
+            if let Some(ip) = entry.ip
+                && !host.is_some_and(|host| self.world.addresses(host.id).contains(&ip))
+            {
+                report.add(Violation::WrongAddress { url: entry.url(), ip });
+            }
+            if host.is_some() && route.is_some_and(Route::is_robots) {
                 report.n_robots += 1;
                 continue;
             }
-            self.check_allowed(entry, at, &answered, &mut report);
+            self.check_allowed(entry, host, route.is_some(), &answered, &mut report);
             if !entry.is_refusal() {
                 let seen = fetched.entry(entry.url()).or_default();
                 seen.responses += u64::from(entry.complete);
@@ -91,70 +96,53 @@ impl Judge {
         report
     }
 
-    fn crawl_delay_secs(&self, id: u32) -> f64 {
-        self.world.robots(id).crawl_delay_secs(&self.world.spec().agent).unwrap_or_default()
-    }
-
-    fn check_address(&self, entry: &Entry, id: Option<u32>, report: &mut Judgment) {
-        let Some(ip) = entry.ip else { return };
-        let right = id.is_some_and(|id| self.world.addresses(id).contains(&ip));
-        if !right {
-            report.add(Violation::WrongAddress { url: entry.url(), ip });
-        }
-    }
-
     fn check_allowed(
         &self,
         entry: &Entry,
-        at: Option<Target>,
+        host: Option<HostRef>,
+        is_route: bool,
         answered: &HashMap<String, u64>,
         report: &mut Judgment,
     ) {
         let url = entry.url();
-        let Some(host) = self.world.host(&entry.host) else {
-            return report.add(Violation::Unexpected { url });
+        let Some(host) = host else {
+            return report.add(Violation::Unexpected(url));
         };
-        let robots = self.world.robots(host.id);
+        let robots = self.world.robots_in_force(host.id);
         if robots.decide(&self.world.spec().agent, &entry.path) == Permission::Disallowed {
-            return report.add(Violation::Disallowed { url });
+            return report.add(Violation::Disallowed(url));
         }
         let robots_txt = |at: Target| self.world.url(at);
         let mut needed = vec![robots_txt(Target { host, route: Route::Robots })];
-        if let Robots::Redirects { hops: 1..=HOPS_FOLLOWED, .. } = robots {
+        if let Robots::Redirects { hops: 1..=HOPS_FOLLOWED, .. } = self.world.robots(host.id) {
             needed.extend(self.world.robots_hops(host).last().copied().map(robots_txt));
         }
         let known = |url: &String| answered.get(url).is_some_and(|&end| end <= entry.start);
         if !needed.iter().all(known) {
-            report.add(Violation::BeforeRobots { url: url.clone() });
+            report.add(Violation::BeforeRobots(url.clone()));
         }
-        let within_endless = is_endless(&self.world, host.id) && at.is_some();
+        let within_endless = is_endless(&self.world, host.id) && is_route;
         if !self.expected.urls.contains_key(&url) && !within_endless {
-            report.add(Violation::Unexpected { url });
+            report.add(Violation::Unexpected(url));
         }
     }
 
     fn check_set(&self, fetched: &HashMap<String, Fetched>, report: &mut Judgment) {
-        let mut missing: Vec<&String> = self
-            .expected
-            .urls
-            .iter()
-            .filter(|(url, due)| due.must && fetched.get(*url).is_none_or(|f| f.responses == 0))
-            .map(|(url, _)| url)
-            .collect();
-        missing.sort_unstable();
+        let urls = &self.expected.urls;
         report.n_expected = self.expected.n_must() as u64;
         report.n_pages = fetched.values().filter(|f| f.responses > 0).count() as u64;
         if self.finished {
-            missing.into_iter().for_each(|url| report.add(Violation::Missing { url: url.clone() }));
+            let is_missing = |url: &&String| fetched.get(*url).is_none_or(|f| f.responses == 0);
+            let must = urls.iter().filter(|(_, due)| due.must).map(|(url, _)| url);
+            let missing: BTreeSet<&String> = must.filter(is_missing).collect();
+            missing.into_iter().for_each(|url| report.add(Violation::Missing(url.clone())));
         }
-        let mut repeated: Vec<(&String, u64)> = fetched
+        let repeated: BTreeMap<&String, u64> = fetched
             .iter()
-            .filter(|(url, _)| self.expected.urls.get(*url).is_none_or(|due| !due.repeat))
-            .filter(|(_, f)| f.responses > 1)
+            .filter(|(url, f)| f.responses > 1 && urls.get(*url).is_none_or(|due| !due.repeat))
             .map(|(url, f)| (url, f.responses))
             .collect();
-        repeated.sort_unstable();
-        report.n_repeats = repeated.iter().map(|(_, n)| n - 1).sum();
+        report.n_repeats = repeated.values().map(|n| n - 1).sum();
         if report.n_repeats > self.repeats_max {
             for (url, n_times) in repeated {
                 report.add(Violation::Repeated { url: url.clone(), n_times });
@@ -165,28 +153,12 @@ impl Judge {
     /// Checks the limits. Only pages answered with 200 count, each once. If a visitor counts more
     /// against its limits, it only stops earlier.
     fn check_limits(&self, fetched: &HashMap<String, Fetched>, report: &mut Judgment) {
-        let mut hosts: BTreeMap<String, u64> = BTreeMap::new();
-        let mut domains: BTreeMap<String, u64> = BTreeMap::new();
-        let mut total = 0;
-        for url in fetched.iter().filter(|(_, f)| f.good).map(|(url, _)| url) {
-            let Some(at) = self.world.find(url) else {
-                continue;
-            };
-            if matches!(at.route, Route::Sitemap(_) | Route::SitemapIndex) {
-                continue;
-            }
-            total += 1;
-            *hosts.entry(self.world.names().name(at.host).to_string()).or_default() += 1;
-            *domains.entry(self.world.names().domain(at.host)).or_default() += 1;
+        let good =
+            fetched.iter().filter(|(_, f)| f.good).filter_map(|(url, _)| self.world.find(url));
+        let pages = good.filter(|at| !matches!(at.route, Route::Sitemap(_) | Route::SitemapIndex));
+        for excess in self.limits.exceeded(&self.world, pages) {
+            report.add(Violation::OverLimit(excess));
         }
-        let mut over = |what: String, n_pages: u64, max: Option<u64>| {
-            if let Some(max) = max.filter(|&max| n_pages > max) {
-                report.add(Violation::OverLimit { what, n_pages, max });
-            }
-        };
-        over("the crawl".to_owned(), total, self.limits.pages_max);
-        hosts.into_iter().for_each(|(h, n)| over(h, n, self.limits.pages_per_host_max));
-        domains.into_iter().for_each(|(d, n)| over(d, n, self.limits.pages_per_domain_max));
     }
 }
 
@@ -194,17 +166,21 @@ impl Judge {
 /// Crawl-delay.
 #[must_use]
 pub fn judge_pace(pace: &Pace, log: &[Entry]) -> Judgment {
-    let mut entries: Vec<&Entry> = log.iter().collect();
-    entries.sort_by_key(|e| (e.start, e.end));
-    let mut report = Judgment { n_requests: entries.len() as u64, ..Judgment::default() };
+    let mut report = Judgment { n_requests: log.len() as u64, ..Judgment::default() };
     let mut paces = Paces::new(pace);
-    for entry in entries {
+    for entry in by_start(log) {
         let is_robots = asks_for_robots(entry);
         report.n_robots += u64::from(is_robots);
         report.n_pages += u64::from(!is_robots && entry.complete);
         paces.note(entry, 0.0, &mut report);
     }
     report
+}
+
+fn by_start(log: &[Entry]) -> Vec<&Entry> {
+    let mut entries: Vec<&Entry> = log.iter().collect();
+    entries.sort_by_key(|e| (e.start, e.end));
+    entries
 }
 
 #[derive(Default)]
@@ -232,5 +208,5 @@ fn robots_answered(entries: &[&Entry]) -> HashMap<String, u64> {
 
 /// Returns whether a request is for a robots.txt, or for a redirect on the way to one.
 fn asks_for_robots(entry: &Entry) -> bool {
-    matches!(Route::parse(&entry.path), Some(Route::Robots | Route::RobotsHop(_)))
+    Route::parse(&entry.path).is_some_and(Route::is_robots)
 }

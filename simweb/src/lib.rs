@@ -13,6 +13,7 @@
 //! `SimWeb::start(spec).await` runs it inside the process, [`serve::serve`] as a process of its
 //! own. The same spec gives the same web, to the byte, in both.
 
+pub mod adversary;
 pub mod answer;
 pub mod caller;
 pub mod character;
@@ -56,6 +57,7 @@ pub use spec::{SeedChoice, Spec};
 
 use answer::Responder;
 use caller::Callers;
+use crivello_common::time::Timestamp;
 use dns::Zone;
 use state::ServerState;
 use std::io;
@@ -85,6 +87,7 @@ pub enum SimWebError {
 pub struct SimWeb {
     shared: Arc<ServerState>,
     dns: SocketAddr,
+    zone: Arc<Zone>,
     authority: Option<String>,
     stop: watch::Sender<bool>,
     listeners: JoinSet<()>,
@@ -114,16 +117,13 @@ impl SimWeb {
         let world = World::new(spec);
         let (port, sockets) = server::listen(port, network, &world.all_addresses())?;
         let world = Arc::new(world.at_ports(port, dns.port()));
-        let (acceptor, authority) = if world.any_tls() {
-            let authority = Arc::new(TestAuthority::new()?);
-            let pem = authority.pem();
-            (Some(TlsAcceptor::from(Arc::new(authority.config()?))), Some(pem))
-        } else {
-            (None, None)
-        };
-        let desk = Responder::new(&world);
+        let authority = world.any_tls().then(TestAuthority::new).transpose()?.map(Arc::new);
+        let config = authority.clone().map(TestAuthority::config).transpose()?;
+        let acceptor = config.map(|config| TlsAcceptor::from(Arc::new(config)));
+        let authority = authority.map(|authority| authority.pem());
+        let responder = Responder::new(&world);
         let (callers, connections) = (Callers::default(), AtomicU64::new(0));
-        let shared = Arc::new(ServerState { world, desk, log, callers, connections });
+        let shared = Arc::new(ServerState { world, responder, log, callers, connections });
         let (stop, stopped) = watch::channel(false);
         let mut listeners = JoinSet::new();
         for socket in sockets {
@@ -133,8 +133,8 @@ impl SimWeb {
         let zone = Arc::new(Zone::new(shared.world.clone()));
         let mut name_servers = JoinSet::new();
         name_servers.spawn(dns::run_udp(zone.clone(), udp));
-        name_servers.spawn(dns::run_tcp(zone, tcp));
-        Ok(Self { shared, dns, authority, stop, listeners, name_servers })
+        name_servers.spawn(dns::run_tcp(zone.clone(), tcp));
+        Ok(Self { shared, dns, zone, authority, stop, listeners, name_servers })
     }
 
     /// Returns the name server's address.
@@ -185,6 +185,13 @@ impl SimWeb {
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.shared.log
+    }
+
+    /// Returns the queries that the name server has received for names in `domain`: the time of
+    /// each, in their order.
+    #[must_use]
+    pub fn queries(&self, domain: &str) -> Vec<Timestamp> {
+        self.zone.queries(domain)
     }
 
     /// Returns the processes that the log identifies: see [`Entry::process`].

@@ -6,6 +6,7 @@
 //! here than at the client, and a gap that is too short here was too short. A request that either
 //! side aborted is not `complete`, and its `end` is only when the server noticed.
 
+use crate::world::origin;
 use crivello_common::time::{Clock, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -66,12 +67,7 @@ impl Entry {
     /// Returns the requested URL in normal form.
     #[must_use]
     pub fn url(&self) -> String {
-        let (scheme, default) = if self.tls { ("https", 443) } else { ("http", 80) };
-        if self.port == default {
-            format!("{scheme}://{}{}", self.host, self.path)
-        } else {
-            format!("{scheme}://{}:{}{}", self.host, self.port, self.path)
-        }
+        format!("{}{}", origin(self.tls, &self.host, self.port), self.path)
     }
 
     /// Returns whether the answer asked the visitor to slow down.

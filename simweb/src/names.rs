@@ -79,10 +79,7 @@ impl HostNames {
     /// `trap.test`; the character of `trap.test` decides whether they exist.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<HostRef> {
-        if let Some(&id) = self.by_name.get(name) {
-            return Some(HostRef::new(id));
-        }
-        if let Some(id) = self.find_generated(name) {
+        if let Some(id) = self.by_name.get(name).copied().or_else(|| self.find_generated(name)) {
             return Some(HostRef::new(id));
         }
         let (label, rest) = name.split_once('.')?;
@@ -109,9 +106,8 @@ impl HostNames {
     #[must_use]
     pub fn domain(&self, host: HostRef) -> String {
         let name = self.name(host).to_string();
-        let mut dots = name.rmatch_indices('.').map(|(at, _)| at);
-        let _ = dots.next();
-        dots.next().map_or(name.clone(), |at| name[at + 1..].to_owned())
+        let start = name.rmatch_indices('.').nth(1).map_or(0, |(dot, _)| dot + 1);
+        name[start..].to_owned()
     }
 
     /// Returns the address assigned to a host, whatever its name resolves to.
@@ -119,12 +115,10 @@ impl HostNames {
     pub fn ip(&self, id: u32) -> Ipv4Addr {
         match id.checked_sub(self.n_generated) {
             None => self.network.nth(id % self.n_ips.max(1)),
-            Some(own) => self
-                .own_ips
-                .get(own as usize)
-                .copied()
-                .flatten()
-                .unwrap_or_else(|| self.network.nth(self.n_ips + own)),
+            Some(own) => {
+                let ip = self.own_ips.get(own as usize).copied().flatten();
+                ip.unwrap_or_else(|| self.network.nth(self.n_ips + own))
+            }
         }
     }
 
@@ -143,6 +137,12 @@ impl HostNames {
     pub fn networks(&self) -> Vec<String> {
         self.network.allowed(&self.ips())
     }
+}
+
+/// Returns whether a host's name equals `suffix` or lies below it.
+#[must_use]
+pub fn is_within(host: &str, suffix: &str) -> bool {
+    host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// A host's name, for formatting.

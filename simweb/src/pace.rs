@@ -1,16 +1,15 @@
 //! Minimum intervals between requests to a host and to an address.
 
 use crate::log::Entry;
-use crate::report::{Judgment, Violation};
+use crate::names::is_within;
+use crate::report::{Judgment, RequestPair, Violation};
 use crate::route::Route;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// Politeness that the visitor promised.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
     /// Time between the end of one request to a host and the start of the next.
     pub delay: Duration,
@@ -34,7 +33,7 @@ pub struct Pace {
 }
 
 /// A delay that is a multiple of the duration of the last request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relative {
     /// Multiple of the last request's duration.
     pub factor: f64,
@@ -67,10 +66,7 @@ impl Pace {
 
     /// Returns the delay for `host`: that of its domain, or `delay`.
     fn delay_of(&self, host: &str) -> Duration {
-        let covers = |suffix: &str| {
-            host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let own = self.domains.iter().find(|(suffix, _)| covers(suffix));
+        let own = self.domains.iter().find(|(suffix, _)| is_within(host, suffix));
         own.map_or(self.delay, |(_, delay)| *delay)
     }
 
@@ -83,11 +79,8 @@ impl Pace {
                 took.mul_f64(relative.factor).clamp(relative.min, relative.max)
             },
         );
-        let asked = if last.robots || crawl_delay_secs <= 0.0 {
-            Duration::ZERO
-        } else {
-            Duration::try_from_secs_f64(crawl_delay_secs).unwrap_or(Duration::MAX)
-        };
+        let asked = if last.robots { 0.0 } else { crawl_delay_secs.max(0.0) };
+        let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
         micros(own.max(asked.min(self.crawl_delay_max)))
     }
 }
@@ -107,8 +100,8 @@ struct Last {
     took: u64,
     /// True if it was for robots.txt.
     robots: bool,
-    /// Number of requests that followed each other without the delay, including the latest.
-    n_in_burst: u32,
+    /// Number of requests, up to the latest, that followed each other without the delay.
+    n_early: u32,
     /// Earliest next request that the host asked for.
     resting_until: u64,
     /// Number of refusals without Retry-After.
@@ -129,16 +122,21 @@ impl Last {
         if let Some(rest) = entry.retry_after_ms.filter(|_| entry.complete) {
             // Counted from the start, because a date does not depend on the latency.
             self.resting_until = self.resting_until.max(entry.start + rest * 1_000);
-        }
-        if entry.complete && entry.is_refusal() && entry.retry_after_ms.is_none() {
+        } else if entry.complete && entry.is_refusal() {
             let rest = backoff_first.saturating_mul(1 << self.n_vague.min(20));
             self.resting_until = self.resting_until.max(entry.end + micros(rest));
             self.n_vague += 1;
         }
-        let route = Route::parse(&entry.path);
-        self.robots = matches!(route, Some(Route::Robots | Route::RobotsHop(_)));
+        self.robots = Route::parse(&entry.path).is_some_and(Route::is_robots);
         self.url = entry.url();
         self.host.clone_from(&entry.host);
+    }
+
+    /// Returns this request and `next`, both to `at`.
+    fn pair(&self, at: &impl ToString, next: &Entry, wanted_us: u64) -> RequestPair {
+        let gap_us = self.gap(next.start);
+        let (first, second) = (self.url.clone(), next.url());
+        RequestPair { at: at.to_string(), first, second, gap_us, wanted_us }
     }
 
     /// Returns the microseconds since the end of the latest request; negative if it had not ended.
@@ -175,42 +173,29 @@ impl<'a> Paces<'a> {
     }
 
     fn note_host(&mut self, entry: &Entry, crawl_delay_secs: f64, report: &mut Judgment) {
-        let pace = self.pace;
-        if let Some(last) = self.hosts.get_mut(&entry.host) {
-            let gap = last.gap(entry.start);
-            let wanted = pace.wanted(last, crawl_delay_secs);
-            let (first, second) = (last.url.clone(), entry.url());
+        let last = self.hosts.entry(entry.host.clone()).or_default();
+        if !last.url.is_empty() {
+            let wanted_us = self.pace.wanted(last, crawl_delay_secs);
+            let gap_us = last.gap(entry.start);
             if entry.start < last.resting_until {
                 let early_us = last.resting_until - entry.start;
-                report.add(Violation::TooEarly { url: second.clone(), early_us });
+                report.add(Violation::TooEarly { url: entry.url(), early_us });
             }
-            if gap < 0 {
-                let host = entry.host.clone();
-                report.add(Violation::HostOverlap { host, first, second, overlap_us: -gap });
-            } else if gap < signed(wanted) {
-                last.n_in_burst += 1;
-                if last.n_in_burst > pace.burst {
-                    last.n_in_burst = 1;
-                    report.host_gap(gap);
-                    let host = entry.host.clone();
-                    report.add(Violation::HostGap {
-                        host,
-                        first,
-                        second,
-                        gap_us: gap,
-                        wanted_us: wanted,
-                    });
+            if gap_us < 0 {
+                report.add(Violation::HostOverlap(last.pair(&entry.host, entry, wanted_us)));
+            } else if gap_us < signed(wanted_us) {
+                last.n_early += 1;
+                if last.n_early >= self.pace.burst {
+                    last.n_early = 0;
+                    shorten(&mut report.host_gap_min_us, gap_us);
+                    report.add(Violation::HostGap(last.pair(&entry.host, entry, wanted_us)));
                 }
             } else {
-                last.n_in_burst = 1;
-                report.host_gap(gap);
+                last.n_early = 0;
+                shorten(&mut report.host_gap_min_us, gap_us);
             }
         }
-        let last = self
-            .hosts
-            .entry(entry.host.clone())
-            .or_insert_with(|| Last { n_in_burst: 1, ..Last::default() });
-        last.note(entry, pace.backoff_first);
+        last.note(entry, self.pace.backoff_first);
     }
 
     fn note_ip(&mut self, entry: &Entry, ip: Ipv4Addr, report: &mut Judgment) {
@@ -218,15 +203,19 @@ impl<'a> Paces<'a> {
         let last = self.ips.entry(ip).or_default();
         let in_burst = self.pace.burst > 1 && last.host == entry.host;
         if !last.host.is_empty() && !in_burst {
-            let gap = last.gap(entry.start);
-            let (first, second) = (last.url.clone(), entry.url());
-            report.ip_gap(gap);
-            if gap < 0 {
-                report.add(Violation::IpOverlap { ip, first, second, overlap_us: -gap });
-            } else if gap < signed(wanted_us) {
-                report.add(Violation::IpGap { ip, first, second, gap_us: gap, wanted_us });
+            let gap_us = last.gap(entry.start);
+            shorten(&mut report.ip_gap_min_us, gap_us);
+            if gap_us < 0 {
+                report.add(Violation::IpOverlap(last.pair(&ip, entry, wanted_us)));
+            } else if gap_us < signed(wanted_us) {
+                report.add(Violation::IpGap(last.pair(&ip, entry, wanted_us)));
             }
         }
         last.note(entry, Duration::ZERO);
     }
+}
+
+/// Lowers the shortest gap to `gap_us` if that is shorter.
+fn shorten(min: &mut Option<i64>, gap_us: i64) {
+    *min = Some(min.map_or(gap_us, |min| min.min(gap_us)));
 }

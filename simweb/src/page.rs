@@ -64,17 +64,12 @@ impl Writer<'_> {
         let n_parts = in_body.len() + 1;
         for (k, link) in in_body.iter().enumerate() {
             let left = wanted.saturating_sub(self.out.len() + tail) / (n_parts - k);
-            self.out.push_str("<p class=\"text\">");
-            self.sentences(k as u64, left.saturating_sub(110));
-            self.link(k as u64, link);
-            self.out.push_str("</p>\n");
+            self.paragraph(k as u64, left.saturating_sub(110), Some(link));
         }
         self.foreign_links();
         let left = wanted.saturating_sub(self.out.len() + tail);
         if left > 40 {
-            self.out.push_str("<p class=\"text\">");
-            self.sentences(u64::MAX, left - 40);
-            self.out.push_str("</p>\n");
+            self.paragraph(u64::MAX, left - 40, None);
         }
         self.out.push_str("</main>\n</body>\n</html>\n");
         self.out
@@ -82,36 +77,29 @@ impl Writer<'_> {
 
     fn head(&mut self, links: &[PageLink]) {
         let world = self.world;
-        self.out.push_str("<!DOCTYPE html>\n<html lang=\"it\">\n<head>\n");
-        match self.kind {
-            PageKind::Charset(CharsetWay::Meta) => {
-                self.out.push_str("<meta charset=\"windows-1252\">\n");
+        let charset = match self.kind {
+            PageKind::Charset(CharsetWay::Meta) => "<meta charset=\"windows-1252\">\n",
+            PageKind::Charset(_) => "",
+            _ => "<meta charset=\"utf-8\">\n",
+        };
+        let special = match (self.kind, links.first()) {
+            (PageKind::MetaNofollow, _) => {
+                "<meta name=\"robots\" content=\"noindex, nofollow\">\n".to_owned()
             }
-            PageKind::Charset(_) => {}
-            _ => self.out.push_str("<meta charset=\"utf-8\">\n"),
-        }
-        match self.kind {
-            PageKind::MetaNofollow => {
-                self.out.push_str("<meta name=\"robots\" content=\"noindex, nofollow\">\n");
+            (PageKind::BaseHref, _) => {
+                format!("<base href=\"{}/s0/\">\n", world.origin(self.at.host))
             }
-            PageKind::BaseHref => {
-                self.out.push_str("<base href=\"");
-                world.write_origin(self.at.host, &mut self.out);
-                self.out.push_str("/s0/\">\n");
+            (PageKind::MetaRefresh, Some(link)) => {
+                let url = world.url(link.target);
+                format!("<meta http-equiv=\"Refresh\" content=\"0; URL='{url}'\">\n")
             }
-            PageKind::MetaRefresh => {
-                if let Some(link) = links.first() {
-                    let url = world.url(link.target);
-                    let _ = writeln!(
-                        self.out,
-                        "<meta http-equiv=\"Refresh\" content=\"0; URL='{url}'\">"
-                    );
-                }
-            }
-            _ => {}
-        }
+            _ => String::new(),
+        };
         let words = world.text().words(self.draw([0, 0]));
-        let _ = write!(self.out, "<title>{words}");
+        let _ = write!(
+            self.out,
+            "<!DOCTYPE html>\n<html lang=\"it\">\n<head>\n{charset}{special}<title>{words}"
+        );
         if self.kind != PageKind::Duplicate {
             // Words that no other page has.
             let _ = write!(self.out, " {} {}", world.names().name(self.at.host), self.at.route);
@@ -119,12 +107,18 @@ impl Writer<'_> {
         let _ = write!(self.out, "</title>\n</head>\n<body>\n<h1>{words}</h1>\n<main>\n");
     }
 
-    fn sentences(&mut self, k: u64, bytes: usize) {
+    /// Writes about `bytes` bytes of text, and a link.
+    fn paragraph(&mut self, k: u64, bytes: usize, link: Option<&PageLink>) {
+        self.out.push_str("<p class=\"text\">");
         if bytes > 0 {
             // On average, a piece exceeds its length by half a sentence.
             let piece = self.world.text().piece(self.draw([1, k]), bytes.saturating_sub(40));
             self.out.push_str(piece);
         }
+        if let Some(link) = link {
+            self.link(k, link);
+        }
+        self.out.push_str("</p>\n");
     }
 
     /// Writes the links out of this web.
@@ -132,9 +126,8 @@ impl Writer<'_> {
         let world = self.world;
         let Content::Foreign(links) = &world.character(self.at.host.id).content else { return };
         if self.at.route == Route::Page(0) {
-            let port = world.spec().port.to_string();
             for link in links {
-                let href = link.replace("{port}", &port);
+                let href = world.with_port(link);
                 let _ = writeln!(self.out, "<p><a href=\"{href}\">away</a></p>");
             }
         }
@@ -156,8 +149,8 @@ impl Writer<'_> {
                 let _ = write!(self.out, "{route}");
             }
             _ => {
-                world.write_origin(link.target.host, &mut self.out);
-                let _ = write!(self.out, "{}", link.target.route);
+                let origin = world.origin(link.target.host);
+                let _ = write!(self.out, "{origin}{}", link.target.route);
             }
         }
         if h >> 60 == 0 {

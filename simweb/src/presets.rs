@@ -117,51 +117,71 @@ impl Spec {
             ("to-metadata", Manner::RedirectTo { location: "http://169.254.169.254/".to_owned() }),
         ]
         .into_iter()
-        .fold(self, |spec, (name, manner)| {
-            spec.host(&format!("{name}.test"), Character::named(name).manner(manner).pages(3))
-        })
+        .fold(self, |spec, (name, manner)| spec.small(Character::named(name).manner(manner)))
         .with_hostile_robots()
         .with_hostile_names()
     }
 
+    /// Adds a host of three pages, named after its character.
+    fn small(self, character: Character) -> Self {
+        let name = format!("{}.test", character.name);
+        self.host(&name, character.pages(3))
+    }
+
     fn with_hostile_robots(self) -> Self {
-        let robots = |name: &str, robots| Character::named(name).robots(robots).pages(3);
-        self.host("robots-500.test", robots("robots-500", Robots::Status(500)))
-            .host("robots-silent.test", robots("robots-silent", Robots::Silent))
-            .host("robots-reset.test", robots("robots-reset", Robots::Reset))
-            .host("robots-huge.test", robots("robots-huge", Robots::Huge))
-            .host(
-                "robots-away.test",
-                robots(
-                    "robots-away",
-                    Robots::Redirects { hops: 3, to: Some("h0.site0.test".to_owned()) },
-                ),
-            )
+        [
+            ("robots-500", Robots::Status(500)),
+            ("robots-silent", Robots::Silent),
+            ("robots-reset", Robots::Reset),
+            ("robots-huge", Robots::Huge),
+            ("robots-away", Robots::Redirects { hops: 3, to: Some("h0.site0.test".to_owned()) }),
+        ]
+        .into_iter()
+        .fold(self, |spec, (name, robots)| spec.small(Character::named(name).robots(robots)))
+    }
+
+    /// Adds hosts whose robots.txt redirect to pages of the host `victim`, directly, over a path of
+    /// their own, or over each other. The robots.txt of `victim` disallows everything.
+    #[must_use]
+    pub fn with_robots_deputies(self, victim: &str) -> Self {
+        let closed = Character::named("victim").robots(Robots::rules(&[(false, "/")], None));
+        let at_victim = ["/", "/s3/p3.html", "/private/delete?id=7", "/robots.txt?delete=7"]
+            .map(|path| format!("http://{victim}:{{port}}{path}"));
+        let over_another = "http://deputy1.test:{port}/robots.txt".to_owned();
+        (0..).zip(at_victim.into_iter().chain([over_another])).fold(
+            self.host(victim, closed.pages(4)),
+            |spec, (n, to): (u32, String)| {
+                let name = format!("deputy{n}");
+                spec.small(Character::named(&name).robots(Robots::RedirectTo(to)))
+            },
+        )
     }
 
     fn with_hostile_names(self) -> Self {
-        let dns = |name: &str, dns| Character::named(name).dns(dns).pages(3);
-        let content = |name: &str, content| Character::named(name).content(content).pages(3);
-        let refused = Character { port: Some(9), ..Character::named("refused") };
-        self.host("no-such-name.test", dns("no-such-name", DnsWay::NoSuchName))
-            .host("serv-fail.test", dns("serv-fail", DnsWay::ServFail))
-            .host("dns-silent.test", dns("dns-silent", DnsWay::Silent))
-            .host("private.test", dns("private", DnsWay::Address(Ipv4Addr::new(10, 0, 0, 1))))
-            .host("rebind.test", dns("rebind", DnsWay::Rebind(Ipv4Addr::LOCALHOST)))
-            .host("several.test", dns("several", DnsWay::Several(3)))
-            .host("refused.test", refused.pages(3))
-            .host("loop.test", content("loop", Content::Loop(3)))
-            .host("self-loop.test", content("self-loop", Content::Loop(1)))
-            .host("chain.test", content("chain", Content::Chain(8)))
-            .host("segments.test", content("segments", Content::Segments))
+        let dns = |name: &str, dns| Character::named(name).dns(dns);
+        let content = |name: &str, content| Character::named(name).content(content);
+        [
+            dns("no-such-name", DnsWay::NoSuchName),
+            dns("serv-fail", DnsWay::ServFail),
+            dns("dns-silent", DnsWay::Silent),
+            dns("private", DnsWay::Address(Ipv4Addr::new(10, 0, 0, 1))),
+            dns("rebind", DnsWay::Rebind(Ipv4Addr::LOCALHOST)),
+            dns("several", DnsWay::Several(3)),
+            Character { port: Some(81), ..Character::named("refused") },
+            content("loop", Content::Loop(3)),
+            content("self-loop", Content::Loop(1)),
+            content("chain", Content::Chain(8)),
+            content("segments", Content::Segments),
+        ]
+        .into_iter()
+        .fold(self, Self::small)
     }
 
     /// Adds two endless hosts. A crawl of this web needs a page limit per host and per domain.
     #[must_use]
     pub fn with_endless_hosts(self) -> Self {
-        let content = |name: &str, content| Character::named(name).content(content).pages(3);
-        self.host("calendar.test", content("calendar", Content::Calendar))
-            .host("subdomains.test", content("subdomains", Content::Subdomains))
+        self.small(Character::named("calendar").content(Content::Calendar))
+            .small(Character::named("subdomains").content(Content::Subdomains))
     }
 
     /// Limits the seeds to one generated host (and all named hosts).

@@ -1,6 +1,5 @@
 //! Results of the judge.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -11,19 +10,12 @@ const KEPT_PER_KIND: u64 = 200;
 const SHOWN: usize = 40;
 
 /// A violation by the visitor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// An allowed and reachable URL was never fetched.
-    Missing {
-        /// The URL.
-        url: String,
-    },
+    Missing(String),
     /// A fetched URL is not reachable by an allowed path, or not part of this web.
-    Unexpected {
-        /// The URL.
-        url: String,
-    },
+    Unexpected(String),
     /// A URL was fetched more than once.
     Repeated {
         /// The URL.
@@ -32,53 +24,13 @@ pub enum Violation {
         n_times: u64,
     },
     /// Two requests to a host were closer than the delay.
-    HostGap {
-        /// The host.
-        host: String,
-        /// The earlier URL.
-        first: String,
-        /// The later URL.
-        second: String,
-        /// Time between them, in microseconds.
-        gap_us: i64,
-        /// Required time, in microseconds.
-        wanted_us: u64,
-    },
+    HostGap(RequestPair),
     /// Two requests to a host overlapped.
-    HostOverlap {
-        /// The host.
-        host: String,
-        /// The earlier URL.
-        first: String,
-        /// The later URL.
-        second: String,
-        /// Duration of the overlap, in microseconds.
-        overlap_us: i64,
-    },
+    HostOverlap(RequestPair),
     /// Two requests to an address were closer than its delay.
-    IpGap {
-        /// The address.
-        ip: Ipv4Addr,
-        /// The earlier URL.
-        first: String,
-        /// The later URL.
-        second: String,
-        /// Time between them, in microseconds.
-        gap_us: i64,
-        /// Required time, in microseconds.
-        wanted_us: u64,
-    },
+    IpGap(RequestPair),
     /// Two requests to an address overlapped.
-    IpOverlap {
-        /// The address.
-        ip: Ipv4Addr,
-        /// The earlier URL.
-        first: String,
-        /// The later URL.
-        second: String,
-        /// Duration of the overlap, in microseconds.
-        overlap_us: i64,
-    },
+    IpOverlap(RequestPair),
     /// A request came before the time of a Retry-After with 429 or 503, or before the backoff
     /// ended.
     TooEarly {
@@ -88,15 +40,9 @@ pub enum Violation {
         early_us: u64,
     },
     /// robots.txt disallows a fetched URL.
-    Disallowed {
-        /// The URL.
-        url: String,
-    },
+    Disallowed(String),
     /// A URL was requested before the origin's robots.txt was answered.
-    BeforeRobots {
-        /// The URL.
-        url: String,
-    },
+    BeforeRobots(String),
     /// A host was contacted at an address that is not its own, or must not be contacted at all.
     WrongAddress {
         /// The URL.
@@ -105,14 +51,33 @@ pub enum Violation {
         ip: Ipv4Addr,
     },
     /// More pages were fetched than a limit admits.
-    OverLimit {
-        /// The host or domain, or "the crawl".
-        what: String,
-        /// Number of pages.
-        n_pages: u64,
-        /// The limit.
-        max: u64,
-    },
+    OverLimit(Excess),
+}
+
+/// Two requests to the same host or address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestPair {
+    /// The host or the address.
+    pub at: String,
+    /// The earlier URL.
+    pub first: String,
+    /// The later URL.
+    pub second: String,
+    /// Time between them, in microseconds; negative if they overlap.
+    pub gap_us: i64,
+    /// Required time, in microseconds.
+    pub wanted_us: u64,
+}
+
+/// A limit that a set of pages exceeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excess {
+    /// The host or domain, or "the crawl".
+    pub what: String,
+    /// Number of pages.
+    pub n_pages: u64,
+    /// The limit.
+    pub max: u64,
 }
 
 impl Violation {
@@ -120,18 +85,18 @@ impl Violation {
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "missing",
-            Self::Unexpected { .. } => "unexpected",
+            Self::Missing(_) => "missing",
+            Self::Unexpected(_) => "unexpected",
             Self::Repeated { .. } => "repeated",
-            Self::HostGap { .. } => "host-gap",
-            Self::HostOverlap { .. } => "host-overlap",
-            Self::IpGap { .. } => "ip-gap",
-            Self::IpOverlap { .. } => "ip-overlap",
+            Self::HostGap(_) => "host-gap",
+            Self::HostOverlap(_) => "host-overlap",
+            Self::IpGap(_) => "ip-gap",
+            Self::IpOverlap(_) => "ip-overlap",
             Self::TooEarly { .. } => "too-early",
-            Self::Disallowed { .. } => "disallowed",
-            Self::BeforeRobots { .. } => "before-robots",
+            Self::Disallowed(_) => "disallowed",
+            Self::BeforeRobots(_) => "before-robots",
             Self::WrongAddress { .. } => "wrong-address",
-            Self::OverLimit { .. } => "over-limit",
+            Self::OverLimit(_) => "over-limit",
         }
     }
 }
@@ -140,32 +105,25 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.kind())?;
         match self {
-            Self::Missing { url }
-            | Self::Unexpected { url }
-            | Self::Disallowed { url }
-            | Self::BeforeRobots { url } => f.write_str(url),
+            Self::Missing(url)
+            | Self::Unexpected(url)
+            | Self::Disallowed(url)
+            | Self::BeforeRobots(url) => f.write_str(url),
             Self::Repeated { url, n_times } => write!(f, "{url}, {n_times} times"),
-            Self::HostGap { host, first, second, gap_us, wanted_us } => {
+            Self::HostGap(pair) | Self::IpGap(pair) => {
+                let RequestPair { at, first, second, gap_us, wanted_us } = pair;
                 write!(
                     f,
-                    "{host}: {gap_us} us instead of {wanted_us} us between {first} and {second}"
+                    "{at}: {gap_us} us instead of {wanted_us} us between {first} and {second}"
                 )
             }
-            Self::IpGap { ip, first, second, gap_us, wanted_us } => {
-                write!(
-                    f,
-                    "{ip}: {gap_us} us instead of {wanted_us} us between {first} and {second}"
-                )
-            }
-            Self::HostOverlap { host, first, second, overlap_us } => {
-                write!(f, "{host}: {first} and {second} overlap by {overlap_us} us")
-            }
-            Self::IpOverlap { ip, first, second, overlap_us } => {
-                write!(f, "{ip}: {first} and {second} overlap by {overlap_us} us")
+            Self::HostOverlap(pair) | Self::IpOverlap(pair) => {
+                let RequestPair { at, first, second, gap_us, .. } = pair;
+                write!(f, "{at}: {first} and {second} overlap by {} us", -gap_us)
             }
             Self::TooEarly { url, early_us } => write!(f, "{url}, {early_us} us too early"),
             Self::WrongAddress { url, ip } => write!(f, "{url} at {ip}"),
-            Self::OverLimit { what, n_pages, max } => {
+            Self::OverLimit(Excess { what, n_pages, max }) => {
                 write!(f, "{what}: {n_pages} pages, limit {max}")
             }
         }
@@ -173,7 +131,7 @@ impl fmt::Display for Violation {
 }
 
 /// The judgment of a crawl.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgment {
     /// Number of requests in the log.
     pub n_requests: u64,
@@ -214,14 +172,6 @@ impl Judgment {
         if *n <= KEPT_PER_KIND {
             self.violations.push(violation);
         }
-    }
-
-    pub(crate) fn host_gap(&mut self, gap_us: i64) {
-        self.host_gap_min_us = Some(self.host_gap_min_us.map_or(gap_us, |min| min.min(gap_us)));
-    }
-
-    pub(crate) fn ip_gap(&mut self, gap_us: i64) {
-        self.ip_gap_min_us = Some(self.ip_gap_min_us.map_or(gap_us, |min| min.min(gap_us)));
     }
 }
 

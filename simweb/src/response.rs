@@ -6,7 +6,6 @@ use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::task::ready;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// Returns the head of `answer` with this Content-Length.
@@ -50,8 +49,7 @@ pub async fn send(
     while !bytes.is_empty() {
         let n = poll_fn(|context| {
             flight.sending();
-            let n = ready!(Pin::new(&mut *stream).poll_write(context, bytes));
-            std::task::Poll::Ready(n)
+            Pin::new(&mut *stream).poll_write(context, bytes)
         })
         .await?;
         if n == 0 {

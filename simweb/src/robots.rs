@@ -35,7 +35,8 @@ pub enum Robots {
     Reset,
     /// These groups.
     Groups(Vec<RobotsGroup>),
-    /// Redirects, then the standard rules. The last hop is on another host if one is named.
+    /// Redirects, then the standard rules. If another host is named, the last redirect is to its
+    /// robots.txt, whose rules then apply.
     Redirects {
         /// Number of redirects.
         hops: u8,
@@ -164,11 +165,7 @@ impl Robots {
             Self::Sitemaps(_) | Self::GzippedSitemaps(_) => {
                 format!("User-agent: *\nDisallow:\nSitemap: {origin}/sitemap.xml\n").into_bytes()
             }
-            Self::ByteOrderMark => {
-                let mut text = b"\xef\xbb\xbf".to_vec();
-                text.extend_from_slice(print(&self.groups()).as_bytes());
-                text
-            }
+            Self::ByteOrderMark => ["\u{feff}", &print(&self.groups())].concat().into_bytes(),
             Self::Huge => {
                 let mut text = print(&self.groups());
                 while text.len() <= SIZE_MIN_READ + 16 * 1024 {
@@ -260,10 +257,8 @@ fn print(groups: &[RobotsGroup]) -> String {
         }
         text.push('\n');
     }
-    if !groups.is_empty() {
-        while text.ends_with("\n\n") {
-            text.pop();
-        }
+    while text.ends_with("\n\n") {
+        text.pop();
     }
     text
 }

@@ -57,51 +57,53 @@ impl fmt::Display for Route {
 }
 
 impl Route {
+    /// Returns whether it is a robots.txt or a redirect on the way to one.
+    #[must_use]
+    pub const fn is_robots(self) -> bool {
+        matches!(self, Self::Robots | Self::RobotsHop(_))
+    }
+
     /// Returns the place for a path and query, if there is one.
     #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
-        let route = if path == "/" {
-            Self::Page(0)
-        } else if path == "/robots.txt" {
-            Self::Robots
-        } else if path.starts_with("/again/") {
-            Self::Segments(u32::try_from(path.len() / "again/".len()).ok()?)
-        } else if let Some(rest) = path.strip_prefix("/s")
-            && let Some((_, name)) = rest.split_once("/p")
-        {
-            Self::Page(number(name, ".html")?)
-        } else {
-            Self::parse_rare(path)?
+        let route = match path {
+            "/" => Self::Page(0),
+            "/robots.txt" => Self::Robots,
+            "/sitemap.xml" => Self::SitemapIndex,
+            "/sitemap-0.xml" => Self::Sitemap(0),
+            _ if path.starts_with("/again/") => {
+                Self::Segments(u32::try_from(path.len() / "again/".len()).ok()?)
+            }
+            _ => Self::parse_page(path).or_else(|| Self::parse_rare(path))?,
         };
         (route.to_string() == path).then_some(route)
     }
 
+    fn parse_page(path: &str) -> Option<Self> {
+        let (_, name) = path.strip_prefix("/s")?.split_once("/p")?;
+        number(name, "", ".html").map(Self::Page)
+    }
+
     fn parse_rare(path: &str) -> Option<Self> {
-        let after = |prefix: &str| path.strip_prefix(prefix);
-        if path == "/sitemap.xml" {
-            Some(Self::SitemapIndex)
-        } else if path == "/sitemap-0.xml" {
-            Some(Self::Sitemap(0))
-        } else if let Some(rest) = after("/sitemap-") {
-            number(rest, ".xml.gz").map(Self::Sitemap)
-        } else if let Some(rest) = after("/robots-hop-") {
-            number(rest, ".txt").map(Self::RobotsHop)
-        } else if let Some(rest) = after("/loop/") {
-            number(rest, "").map(Self::Loop)
-        } else if let Some(rest) = after("/chain/") {
-            number(rest, "").map(Self::Chain)
-        } else if let Some(rest) = after("/hidden/") {
-            number(rest, ".html").map(Self::Hidden)
-        } else if let Some(rest) = after("/nofollowed/") {
-            number(rest, ".html").map(Self::Nofollowed)
-        } else {
-            after("/calendar?day=").and_then(|rest| number(rest, "")).map(Self::Day)
-        }
+        let robots_hop = || number(path, "/robots-hop-", ".txt").map(Self::RobotsHop);
+        let looped = || number(path, "/loop/", "").map(Self::Loop);
+        let chain = || number(path, "/chain/", "").map(Self::Chain);
+        let sitemap = || number(path, "/sitemap-", ".xml.gz").map(Self::Sitemap);
+        let hidden = || number(path, "/hidden/", ".html").map(Self::Hidden);
+        let nofollowed = || number(path, "/nofollowed/", ".html").map(Self::Nofollowed);
+        let day = || number(path, "/calendar?day=", "").map(Self::Day);
+        robots_hop()
+            .or_else(looped)
+            .or_else(chain)
+            .or_else(sitemap)
+            .or_else(hidden)
+            .or_else(nofollowed)
+            .or_else(day)
     }
 }
 
-fn number<N: std::str::FromStr>(text: &str, suffix: &str) -> Option<N> {
-    text.strip_suffix(suffix)?.parse().ok()
+fn number<N: std::str::FromStr>(text: &str, prefix: &str, suffix: &str) -> Option<N> {
+    text.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok()
 }
 
 #[cfg(test)]

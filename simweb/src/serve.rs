@@ -34,19 +34,6 @@ pub struct Ready {
     pub spec: Spec,
 }
 
-impl Ready {
-    /// Returns the line for a running web.
-    fn of(web: &SimWeb) -> Self {
-        Self {
-            dns: web.dns,
-            port: web.port(),
-            seeds: web.seeds(),
-            networks: web.networks(),
-            spec: web.spec().clone(),
-        }
-    }
-}
-
 /// Serves a web until SIGINT, SIGTERM or, if requested, the end of standard input. Writes a
 /// [`Ready`] as one line of JSON when it is ready.
 ///
@@ -54,8 +41,14 @@ impl Ready {
 /// Fails if the web cannot be started, or if the line cannot be written.
 pub async fn serve(args: ServeOptions, mut ready: impl Write) -> Result<(), SimWebError> {
     let web = SimWeb::start_with_log(args.spec, args.log.as_deref()).await?;
-    serde_json::to_writer(&mut ready, &Ready::of(&web)).map_err(std::io::Error::from)?;
-    ready.write_all(b"\n")?;
+    let line = Ready {
+        dns: web.dns,
+        port: web.port(),
+        seeds: web.seeds(),
+        networks: web.networks(),
+        spec: web.spec().clone(),
+    };
+    writeln!(ready, "{}", serde_json::to_string(&line).map_err(std::io::Error::from)?)?;
     ready.flush()?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {

@@ -2,7 +2,8 @@
 //! It is bound to the loopback device, so nothing outside of the machine can reach it. Where the
 //! system refuses that, and in any other network, each address gets its own socket.
 
-use crate::connection::Connection;
+use crate::connection::accept;
+use crate::log::Entry;
 use crate::network::Network;
 use crate::state::ServerState;
 use crate::{http1, http2};
@@ -17,6 +18,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 const BACKLOG: i32 = 4_096;
@@ -37,13 +39,10 @@ pub fn listen(
 ) -> io::Result<(u16, Vec<TcpListener>)> {
     if !network.is_loopback() {
         return listen_at_each(port, ips).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrNotAvailable => io::Error::new(
-                error.kind(),
-                format!(
-                    "{error}; `ip route add local {network} dev lo` assigns all of them to \
-                         this machine"
-                ),
-            ),
+            kind @ io::ErrorKind::AddrNotAvailable => {
+                let way = format!("`ip route add local {network} dev lo`");
+                io::Error::new(kind, format!("{error}; {way} assigns all of them to this machine"))
+            }
             _ => error,
         });
     }
@@ -92,72 +91,61 @@ pub async fn run(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|&stop| stop) => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(welcome(shared.clone(), stream, tls.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(10)).await;
+    let serve = |stream, peer| {
+        let ended = welcome(shared.clone(), stream, peer, tls.clone());
+        async move {
+            if let Err(error) = ended.await {
+                tracing::debug!(%error, "a connection ended early");
             }
         }
-        while connections.try_join_next().is_some() {}
+    };
+    tokio::select! {
+        () = accept(&listener, &mut connections, serve) => {}
+        _ = stop.wait_for(|&stop| stop) => {}
     }
     connections.shutdown().await;
 }
 
-async fn welcome(shared: Arc<ServerState>, stream: TcpStream, tls: Option<TlsAcceptor>) {
-    let local = stream.local_addr().ok();
-    let mut peer = Connection {
-        ip: local.and_then(|addr| match addr.ip() {
+async fn welcome(
+    shared: Arc<ServerState>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+) -> io::Result<()> {
+    let local = stream.local_addr()?;
+    let mut connection = Entry {
+        ip: match local.ip() {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
-        }),
-        port: local.map_or(0, |addr| addr.port()),
-        tls: false,
+        },
+        port: local.port(),
         connection: shared.connections.fetch_add(1, Ordering::Relaxed),
-        resumed: false,
-        process: caller(&shared, &stream),
+        process: shared.callers.of(peer, local),
+        ..Entry::default()
     };
     let _ = stream.set_nodelay(true);
-    let result = match tls {
-        Some(acceptor) if is_tls(&stream).await => {
-            peer.tls = true;
-            match tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => {
-                    let session = stream.get_ref().1;
-                    peer.resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
-                    if session.alpn_protocol() == Some(b"h2") {
-                        http2::serve(shared, peer, stream).await;
-                        Ok(())
-                    } else {
-                        http1::serve(shared, peer, stream).await
-                    }
-                }
-                Ok(Err(error)) => Err(error),
-                Err(_) => Ok(()),
-            }
-        }
-        _ => http1::serve(shared, peer, stream).await,
+    let acceptor = match tls {
+        Some(acceptor) if is_tls(&stream).await => acceptor,
+        _ => return http1::serve(shared, connection, stream).await,
     };
-    if let Err(error) = result {
-        tracing::debug!(%error, "a connection ended early");
+    let Ok(stream) = timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else {
+        return Ok(());
+    };
+    let stream = stream?;
+    let session = stream.get_ref().1;
+    connection.tls = true;
+    connection.resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
+    if session.alpn_protocol() == Some(b"h2") {
+        http2::serve(shared, connection, stream).await;
+        return Ok(());
     }
-}
-
-fn caller(shared: &ServerState, stream: &TcpStream) -> Option<u32> {
-    shared.callers.of(stream.peer_addr().ok()?, stream.local_addr().ok()?)
+    http1::serve(shared, connection, stream).await
 }
 
 /// Detects TLS by the first byte, because http and https share the port.
 async fn is_tls(stream: &TcpStream) -> bool {
     let mut first = [0];
-    let peeked = tokio::time::timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await;
+    let peeked = timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await;
     matches!(peeked, Ok(Ok(1))) && first[0] == TLS_HANDSHAKE
 }
 

@@ -13,7 +13,7 @@ pub struct ServerState {
     /// The simulated world.
     pub world: Arc<World>,
     /// Source of all answers.
-    pub desk: Responder,
+    pub responder: Responder,
     /// The access log.
     pub log: Arc<Log>,
     /// Processes whose connections are identified.

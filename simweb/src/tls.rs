@@ -74,9 +74,10 @@ impl TestAuthority {
         Ok(config)
     }
 
-    fn make(&self, name: &str) -> Result<CertificateDer<'static>, rcgen::Error> {
+    fn chain(&self, name: &str) -> Result<Vec<CertificateDer<'static>>, rcgen::Error> {
         let params = CertificateParams::new(vec![name.to_owned()])?;
-        Ok(params.signed_by(&self.host_key, &self.issuer)?.der().clone())
+        let own = params.signed_by(&self.host_key, &self.issuer)?;
+        Ok(vec![own.der().clone(), self.issuer.der().clone()])
     }
 }
 
@@ -86,7 +87,7 @@ impl ResolvesServerCert for TestAuthority {
         if let Some(made) = self.made.lock().get(name) {
             return Some(made.clone());
         }
-        let chain = vec![self.make(name).ok()?, self.issuer.der().clone()];
+        let chain = self.chain(name).ok()?;
         let key = Arc::new(CertifiedKey::new(chain, self.signing_key.clone()));
         self.made.lock().insert(name.to_owned(), key.clone());
         Some(key)

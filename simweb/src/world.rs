@@ -5,13 +5,12 @@ use crate::character::{Character, Content, DnsWay, Manner, PageKind};
 use crate::draw::{hash, unit};
 use crate::names::{HostNames, HostRef};
 use crate::network::several;
-use crate::robots::Robots;
+use crate::robots::{HOPS_FOLLOWED, Robots};
 use crate::route::Route;
 use crate::spec::{SeedChoice, Spec};
 use crate::text::Text;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::Display;
 use std::net::Ipv4Addr;
 
 /// Purposes of draws, so that no two share a hash.
@@ -109,14 +108,9 @@ impl World {
         if let Some(own) = id.checked_sub(self.names.n_generated()) {
             return self.spec.hosts.get(own as usize).map_or(&self.plain, |h| &h.character);
         }
-        let mut at = unit(self.draw(draw::CHARACTER, &[u64::from(id)]));
-        for share in &self.spec.shares {
-            at -= share.share;
-            if at < 0.0 {
-                return &share.character;
-            }
-        }
-        &self.plain
+        let at = unit(self.draw(draw::CHARACTER, &[u64::from(id)]));
+        let shares = self.spec.shares.iter().map(|s| (s.share, &s.character));
+        pick(shares, at).unwrap_or(&self.plain)
     }
 
     /// Returns the robots.txt of a host.
@@ -183,14 +177,17 @@ impl World {
         if page == 0 || (!generated && self.character(id).content != Content::Plain) {
             return PageKind::Plain;
         }
-        let mut at = unit(self.draw(draw::KIND, &[u64::from(id), u64::from(page)]));
-        for portion in &self.spec.variety {
-            at -= portion.share;
-            if at < 0.0 {
-                return portion.kind;
-            }
+        let at = unit(self.draw(draw::KIND, &[u64::from(id), u64::from(page)]));
+        pick(self.spec.variety.iter().map(|v| (v.share, v.kind)), at).unwrap_or_default()
+    }
+
+    /// Returns the kind of the page at a place; plain if it is not an ordinary page.
+    #[must_use]
+    pub fn kind_at(&self, at: Target) -> PageKind {
+        match at.route {
+            Route::Page(page) => self.kind(at.host.id, page),
+            _ => PageKind::Plain,
         }
-        PageKind::Plain
     }
 
     /// Returns whether a host's pages have links. Pages of hosts that always fail or break off have
@@ -203,23 +200,23 @@ impl World {
         )
     }
 
-    /// Appends the origin of a host to `out`, such as `http://h3.site12.test:8080`.
-    pub fn write_origin(&self, host: HostRef, out: &mut String) {
-        let (scheme, default) = if self.tls(host.id) { ("https", 443) } else { ("http", 80) };
+    /// Returns the origin of a host, such as `http://h3.site12.test:8080`.
+    #[must_use]
+    pub fn origin(&self, host: HostRef) -> impl Display {
         let port = self.character(host.id).port.unwrap_or(self.spec.port);
-        let _ = write!(out, "{scheme}://{}", self.names.name(host));
-        if port != default {
-            let _ = write!(out, ":{port}");
-        }
+        origin(self.tls(host.id), self.names.name(host), port)
+    }
+
+    /// Replaces `{port}` in a location by the web's port.
+    #[must_use]
+    pub fn with_port(&self, location: &str) -> String {
+        location.replace("{port}", &self.spec.port.to_string())
     }
 
     /// Returns the URL of a place, in normal form.
     #[must_use]
     pub fn url(&self, target: Target) -> String {
-        let mut url = String::with_capacity(64);
-        self.write_origin(target.host, &mut url);
-        let _ = write!(url, "{}", target.route);
-        url
+        format!("{}{}", self.origin(target.host), target.route)
     }
 
     /// Returns the place that a URL (in normal form) names, if there is one.
@@ -235,12 +232,7 @@ impl World {
     /// Returns the host with this name, if there is one.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<HostRef> {
-        let name: Cow<'_, str> = if name.bytes().any(|b| b.is_ascii_uppercase()) {
-            name.to_ascii_lowercase().into()
-        } else {
-            name.into()
-        };
-        let host = self.names.find(&name)?;
+        let host = self.names.find(&name.to_ascii_lowercase())?;
         let wild = self.character(host.id).content == Content::Subdomains;
         (host.sub.is_none() || wild).then_some(host)
     }
@@ -249,13 +241,10 @@ impl World {
     #[must_use]
     pub fn seeds(&self) -> Vec<Target> {
         let n_generated = self.names.n_generated();
-        let step = match self.spec.seeds {
-            SeedChoice::Domains => self.spec.hosts_per_domain.max(1),
-            _ => 1,
-        };
-        let end = match self.spec.seeds {
-            SeedChoice::First(n) => n.min(n_generated),
-            _ => n_generated,
+        let (end, step) = match self.spec.seeds {
+            SeedChoice::Domains => (n_generated, self.spec.hosts_per_domain.max(1)),
+            SeedChoice::Hosts => (n_generated, 1),
+            SeedChoice::First(n) => (n.min(n_generated), 1),
         };
         (0..end)
             .step_by(step as usize)
@@ -274,10 +263,57 @@ impl World {
         (1..=*hops)
             .map(|k| {
                 let last = to.as_deref().filter(|_| k == *hops).and_then(|name| self.host(name));
-                Target { host: last.unwrap_or(host), route: Route::RobotsHop(*hops - k) }
+                match last {
+                    Some(other) => Target { host: other, route: Route::Robots },
+                    None => Target { host, route: Route::RobotsHop(*hops - k) },
+                }
             })
             .collect()
     }
+
+    /// Returns the robots.txt whose rules apply to a host: that of another host, if its own
+    /// redirects there.
+    #[must_use]
+    pub fn robots_in_force(&self, id: u32) -> &Robots {
+        let (mut robots, mut total) = (self.robots(id), 0_u8);
+        while let Robots::Redirects { hops, to: Some(name) } = robots
+            && *hops > 0
+            && let Some(other) = self.host(name)
+        {
+            total = total.saturating_add(*hops);
+            if total > HOPS_FOLLOWED {
+                return &TOO_MANY_HOPS;
+            }
+            robots = self.robots(other.id);
+        }
+        match robots {
+            Robots::Redirects { hops, .. } if total.saturating_add(*hops) > HOPS_FOLLOWED => {
+                &TOO_MANY_HOPS
+            }
+            robots => robots,
+        }
+    }
+}
+
+/// A robots.txt behind more redirects than a visitor needs to follow.
+static TOO_MANY_HOPS: Robots = Robots::Redirects { hops: u8::MAX, to: None };
+
+/// Returns the item at `at`, where each covers its share of 0 to 1, in order.
+fn pick<T>(shares: impl IntoIterator<Item = (f64, T)>, mut at: f64) -> Option<T> {
+    let found = shares.into_iter().find(|(share, _)| {
+        at -= share;
+        at < 0.0
+    });
+    found.map(|(_, item)| item)
+}
+
+/// Returns an origin in normal form, without the default port of its scheme.
+pub(crate) fn origin(tls: bool, host: impl Display, port: u16) -> impl Display {
+    let (scheme, default) = if tls { ("https", 443) } else { ("http", 80) };
+    std::fmt::from_fn(move |f| {
+        write!(f, "{scheme}://{host}")?;
+        if port == default { Ok(()) } else { write!(f, ":{port}") }
+    })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use verdict::Ended;
 
 use crate::permits::{Load, Permits};
 use crate::running::DEADLINE;
-use crate::scene::binary;
+use crate::scene::{arguments_for, binary};
 use member::Member;
 use rustix::process::Signal;
 use simweb::{Pace, SimWeb, Spec};
@@ -86,11 +86,7 @@ impl Cluster {
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let net = Net::new();
-        let mut settings = vec![
-            "--contact=https://crivello.example/bot".to_owned(),
-            format!("--dns={}", web.dns()),
-        ];
-        settings.extend(web.networks().iter().map(|network| format!("--allow-network={network}")));
+        let settings = arguments_for(&web);
         let gate = runtime.block_on(net.gate(COORDINATOR)).expect("a free port");
         Self {
             coordinator: Member::new(gate),
@@ -147,6 +143,19 @@ impl Cluster {
         names.iter().for_each(|name| self.launch(name));
         names.iter().for_each(|name| self.wait_for_state(name, "active"));
         self
+    }
+
+    /// Starts the cluster like [`Self::start`], adds the seeds, and waits for this share of the due
+    /// pages like [`Self::wait_for_share`].
+    ///
+    /// # Panics
+    /// Panics if a process cannot be started, on a timeout, or if too few pages are left.
+    #[must_use]
+    pub fn start_until(self, n_agents: u8, share: f64) -> Self {
+        let mut cluster = self.start(n_agents);
+        cluster.seed();
+        cluster.wait_for_share(share);
+        cluster
     }
 
     /// Starts the coordinator, or resumes it from its state.

@@ -10,7 +10,7 @@ use crate::binary;
 use crate::permits::{Load, Permits};
 use crate::running::{DEADLINE, output_within};
 use crivello_agent::{Crawl, JoinOptions};
-use crivello_common::config::Settings;
+use crivello_common::config::{Settings, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
 use simweb::{Judgment, Limits, Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashSet};
@@ -160,7 +160,12 @@ impl InProcess {
         assert!(self.coordinator.is_none(), "the coordinator is running");
         let listen = Listen { at: self.address, tls: None, token: None };
         let home = self.dir.path().join("coordinator");
-        let started = self.runtime.block_on(Coordinator::start(&home, &self.settings, listen));
+        let started = self.runtime.block_on(Coordinator::start(
+            &home,
+            &self.settings,
+            TypedSettings::new(),
+            listen,
+        ));
         let coordinator =
             started.unwrap_or_else(|error| panic!("cannot start the coordinator: {error}"));
         self.address = coordinator.address();

@@ -15,6 +15,7 @@ mod permits;
 mod running;
 mod scene;
 mod skip;
+mod small_disk;
 pub mod warc;
 mod watch;
 
@@ -28,4 +29,5 @@ pub use permits::{Load, Permits};
 pub use running::{DEADLINE, Running, output, output_within};
 pub use scene::{Ended, Scene, binary, seed};
 pub use skip::{skipped, skipped_unless_allowed};
+pub use small_disk::SmallDisk;
 pub use watch::{Look, Stretch, Watched, metrics_address};

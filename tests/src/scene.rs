@@ -48,6 +48,17 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Checks that the crawl ended successfully.
+    ///
+    /// # Panics
+    /// Panics if it did not.
+    #[must_use]
+    #[track_caller]
+    pub fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
     /// Returns a count in the report, by its path, such as `totals/pages` or `skipped/robots`; 0 if
     /// it is absent.
     #[must_use]
@@ -82,6 +93,14 @@ pub fn binary() -> PathBuf {
     path
 }
 
+/// Returns the arguments that every crawl of this web needs.
+pub(crate) fn arguments_for(web: &SimWeb) -> Vec<String> {
+    let mut args =
+        vec!["--contact=https://crivello.example/bot".to_owned(), format!("--dns={}", web.dns())];
+    args.extend(web.networks().iter().map(|network| format!("--allow-network={network}")));
+    args
+}
+
 impl Scene {
     /// Starts the web. The crawl will use its seeds.
     ///
@@ -92,11 +111,7 @@ impl Scene {
         let permits = Permits::take(Load::Half);
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
-        let mut args = vec![
-            "--contact=https://crivello.example/bot".to_owned(),
-            format!("--dns={}", web.dns()),
-        ];
-        args.extend(web.networks().iter().map(|network| format!("--allow-network={network}")));
+        let args = arguments_for(&web);
         let seeds = web.seeds();
         Self {
             _runtime: runtime,
@@ -315,7 +330,7 @@ impl Scene {
     /// Returns a judge of this web.
     #[must_use]
     pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
-        Judge::new(self.web.spec().clone(), limits, pace)
+        self.web.judge(limits, pace)
     }
 
     /// Has the web's log judged.

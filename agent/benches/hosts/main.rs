@@ -14,20 +14,20 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod allocated;
-mod books;
-mod desk;
+mod crawldb_driver;
 #[path = "../memory.rs"]
 mod memory;
 mod waits;
+mod workbench_driver;
 
 use allocated::allocated;
-use books::{Books, URLS_A_HOST};
-use desk::Desk;
+use crawldb_driver::{CrawlDbDriver, URLS_A_HOST};
 use memory::memory;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use workbench_driver::WorkbenchDriver;
 
 /// Visits whose waits are measured, and turns that are timed.
 const VISITS: usize = 200_000;
@@ -44,7 +44,7 @@ fn main() {
     let known = known.unwrap_or(1_000_000_u32).max(10_000);
     let [few, many] = [HANDED_OUT, known].map(|n_hosts| {
         let dir = tempfile::tempdir().expect("a directory");
-        books::fill(dir.path(), n_hosts);
+        crawldb_driver::fill(dir.path(), n_hosts);
         dir
     });
     println!("{known} hosts on {} addresses, {URLS_A_HOST} URLs queued of each", known / 5);
@@ -78,30 +78,35 @@ fn main() {
 
 /// One row: so many of the hosts known are on the workbench.
 fn at(dir: &Path, known: u32, active: u32) {
-    let mut books = Books::open(dir, active);
+    let mut driver = CrawlDbDriver::open(dir, active);
     let before = allocated();
     // As many fall due each second, however many there are.
-    let settings = books.settings.clone();
+    let settings = driver.settings.clone();
     let distance = settings.live.politeness.delay / active;
-    let mut desk = Desk::new(&settings, known / 5, (active as usize / 4).min(1_000), distance);
+    let mut workbench =
+        WorkbenchDriver::new(&settings, known / 5, (active as usize / 4).min(1_000), distance);
     let mut urls = 0;
-    books.serve(&mut desk, |due| {
+    driver.serve(&mut workbench, |due| {
         let before = allocated();
         let copy = due.urls.clone();
         urls += allocated() - before;
         drop(copy);
     });
-    assert_eq!(desk.bench.stats(desk.now).hosts, active as usize, "some hosts are missing");
-    let waits = waits::measured(&mut desk, &mut books, VISITS);
-    let stats = desk.bench.stats(desk.now);
+    assert_eq!(
+        workbench.bench.stats(workbench.now).hosts,
+        active as usize,
+        "some hosts are missing"
+    );
+    let waits = waits::measured(&mut workbench, &mut driver, VISITS);
+    let stats = workbench.bench.stats(workbench.now);
     assert_eq!(
         (stats.resolving, stats.unknown_host_replies),
         (0, 0),
         "some hosts were not visited"
     );
-    let rate = visits_a_second(&mut desk);
+    let rate = visits_a_second(&mut workbench);
     let with = allocated();
-    drop(desk);
+    drop(workbench);
     let (bench, crawldb) = (with - allocated(), allocated().saturating_sub(before));
     let a_host = |bytes: usize| bytes as f64 / f64::from(active);
     let [median, late, most] = waits.map(|wait| wait.as_secs_f64() * 1e6);
@@ -114,12 +119,12 @@ fn at(dir: &Path, known: u32, active: u32) {
     );
 }
 
-fn visits_a_second(desk: &mut Desk) -> f64 {
+fn visits_a_second(workbench: &mut WorkbenchDriver) -> f64 {
     let begun = waits::cpu();
     for n in 0..VISITS {
-        desk.turn();
+        workbench.turn();
         if n.is_multiple_of(64) {
-            black_box(desk.bench.take_messages());
+            black_box(workbench.bench.take_messages());
         }
     }
     VISITS as f64 / waits::cpu().saturating_sub(begun).as_secs_f64()
@@ -127,9 +132,9 @@ fn visits_a_second(desk: &mut Desk) -> f64 {
 
 /// Opens a crawl database, hands out some hosts, and says what is allocated and what is resident.
 fn rest(dir: &Path) {
-    let mut books = Books::open(dir, HANDED_OUT);
-    let settings = books.settings.clone();
-    let mut desk = Desk::new(&settings, HANDED_OUT, 1, Duration::ZERO);
-    books.serve(&mut desk, |_| ());
+    let mut driver = CrawlDbDriver::open(dir, HANDED_OUT);
+    let settings = driver.settings.clone();
+    let mut workbench = WorkbenchDriver::new(&settings, HANDED_OUT, 1, Duration::ZERO);
+    driver.serve(&mut workbench, |_| ());
     println!("{} {}", allocated(), memory("VmRSS:"));
 }

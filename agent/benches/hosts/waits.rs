@@ -1,7 +1,7 @@
 //! How long hosts that may be visited wait until they are handed out.
 
-use crate::books::Books;
-use crate::desk::{Desk, SERVED};
+use crate::crawldb_driver::CrawlDbDriver;
+use crate::workbench_driver::{SERVED, WorkbenchDriver};
 use crivello_agent::messages::Visit;
 use crivello_common::time::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
@@ -15,24 +15,28 @@ pub fn cpu() -> Duration {
     Duration::new(secs.expect("elapsed seconds"), nanos.expect("nanoseconds below one second"))
 }
 
-/// Time, and the visits that are out.
+/// Current time, and the visits in flight.
 struct Round<'a> {
-    desk: &'a mut Desk,
+    workbench: &'a mut WorkbenchDriver,
     out: VecDeque<(Timestamp, Visit)>,
     /// The part of the next microsecond that has passed.
     passed: Duration,
 }
 
-/// The median, that of 99 in a hundred, and the longest wait of so many visits, once every host was
-/// asked for its robots.txt: in three delays each has its turn.
-pub fn measured(desk: &mut Desk, books: &mut Books, n_visits: usize) -> [Duration; 3] {
-    let mut round = Round::new(desk);
-    let until = round.desk.now + 3 * books.settings.live.politeness.delay + 10 * SERVED;
-    while round.desk.now < until {
+/// Returns the median, the 99th percentile and the maximum wait of `n_visits` visits. It measures them
+/// after three delays, when every host has been asked for its robots.txt.
+pub fn measured(
+    workbench: &mut WorkbenchDriver,
+    driver: &mut CrawlDbDriver,
+    n_visits: usize,
+) -> [Duration; 3] {
+    let mut round = Round::new(workbench);
+    let until = round.workbench.now + 3 * driver.settings.live.politeness.delay + 10 * SERVED;
+    while round.workbench.now < until {
         let visit = round.next();
         round.send(visit);
     }
-    books.hear(round.desk);
+    driver.apply_messages(round.workbench);
     let mut waits = Vec::with_capacity(n_visits);
     while waits.len() < n_visits {
         let visit = round.next();
@@ -42,7 +46,7 @@ pub fn measured(desk: &mut Desk, books: &mut Books, n_visits: usize) -> [Duratio
         }
         round.send(visit);
         // In the agent another thread has them.
-        drop(round.desk.bench.take_messages());
+        drop(round.workbench.bench.take_messages());
     }
     round.land();
     waits.sort_unstable();
@@ -50,42 +54,43 @@ pub fn measured(desk: &mut Desk, books: &mut Books, n_visits: usize) -> [Duratio
 }
 
 impl<'a> Round<'a> {
-    fn new(desk: &'a mut Desk) -> Self {
-        Self { desk, out: VecDeque::new(), passed: Duration::ZERO }
+    fn new(workbench: &'a mut WorkbenchDriver) -> Self {
+        Self { workbench, out: VecDeque::new(), passed: Duration::ZERO }
     }
 
     /// The next visit, if one may begin before one that is out comes back. Time goes on as far as
     /// this takes, or to when there is something to do.
     fn next(&mut self) -> Option<Visit> {
         let back = self.out.front().map(|(back, _)| *back);
-        let next = [back, self.desk.bench.next_time()].into_iter().flatten().min();
-        self.desk.now = self.desk.now.max(next.expect("a host is on the workbench or visited"));
+        let next = [back, self.workbench.bench.next_time()].into_iter().flatten().min();
+        self.workbench.now =
+            self.workbench.now.max(next.expect("a host is on the workbench or visited"));
         // In the agent other threads do.
-        self.desk.resolve();
+        self.workbench.resolve();
         let begun = cpu();
         let mut visit = None;
-        if back.is_some_and(|back| back <= self.desk.now) {
+        if back.is_some_and(|back| back <= self.workbench.now) {
             if let Some((_, visit)) = self.out.pop_front() {
-                self.desk.give_back(visit);
+                self.workbench.give_back(visit);
             }
         } else {
-            visit = self.desk.bench.acquire(self.desk.now);
+            visit = self.workbench.bench.acquire(self.workbench.now);
         }
         self.passed += cpu().saturating_sub(begun);
-        let later = self.desk.now + self.passed;
-        self.passed -= later.since(self.desk.now);
-        self.desk.now = later;
+        let later = self.workbench.now + self.passed;
+        self.passed -= later.since(self.workbench.now);
+        self.workbench.now = later;
         visit
     }
 
     fn send(&mut self, visit: Option<Visit>) {
-        self.out.extend(visit.map(|visit| (self.desk.now + SERVED, visit)));
+        self.out.extend(visit.map(|visit| (self.workbench.now + SERVED, visit)));
     }
 
     fn land(&mut self) {
         for (back, visit) in self.out.drain(..) {
-            self.desk.now = self.desk.now.max(back);
-            self.desk.give_back(visit);
+            self.workbench.now = self.workbench.now.max(back);
+            self.workbench.give_back(visit);
         }
     }
 }

@@ -18,18 +18,21 @@ mod usage;
 
 use crivello_agent::crawldb::{CrawlDb, SieveCounts};
 use crivello_agent::messages::Commit;
-use crivello_agent::messages::{Found, LinkKind, ToFrontier, ToWorkbench};
+use crivello_agent::messages::{Finder, Found, LinkKind, ToFrontier, ToWorkbench};
 use crivello_agent::storage::{Database, Family};
-use crivello_common::config::{AssignBy, Settings, SieveKind};
+use crivello_common::config::{Settings, SieveKind};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
 use crivello_common::url::CrawlUrl;
 use memory::memory;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use stream::{CHECKS_A_GROUP, Links, Stream};
 use usage::Stopwatch;
 
+/// The hashes of the URLs.
+static HASHER: LazyLock<KeyedHasher> = LazyLock::new(KeyedHasher::with_public_key);
 /// Groups that are fed to measure a rate at the full size.
 const GROUPS_AT_SIZE: u64 = 40;
 /// Hosts that are handed out at once to measure the frontier.
@@ -56,7 +59,8 @@ fn main() {
     let mut bare = settings.clone();
     bare.fixed.state.sieve_cache = ByteSize(64);
     drop(crawldb);
-    let mut crawldb = CrawlDb::open(disk.clone(), &bare).expect("the crawl database opens");
+    let mut crawldb =
+        CrawlDb::open(disk.clone(), &bare, *HASHER).expect("the crawl database opens");
     at_size("without it", &disk, &mut crawldb, &mut stream);
     drop(crawldb);
     disk.close();
@@ -78,7 +82,8 @@ fn main() {
         let mut settings = settings.clone();
         settings.fixed.state.sieve = sieve;
         let watch = Stopwatch::start();
-        let crawldb = CrawlDb::open(disk.clone(), &settings).expect("the crawl database opens");
+        let crawldb =
+            CrawlDb::open(disk.clone(), &settings, *HASHER).expect("the crawl database opens");
         let (cpu, wall) = watch.read();
         let held = crawldb.sieve_counts().seen_bytes >> 20;
         println!(
@@ -91,7 +96,7 @@ fn main() {
 fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, CrawlDb) {
     let disk =
         Arc::new(Database::open(dir, true, &settings.fixed.state).expect("the database opens"));
-    let crawldb = CrawlDb::open(disk.clone(), settings).expect("the crawl database opens");
+    let crawldb = CrawlDb::open(disk.clone(), settings, *HASHER).expect("the crawl database opens");
     (disk, crawldb)
 }
 
@@ -132,8 +137,8 @@ fn commit(disk: &Database, crawldb: &mut CrawlDb, links: Links<Found>) {
 fn found(host: usize, n: u32) -> Found {
     let text = format!("http://www.site-{host}.example/section-{}/an-article-{n}.html", n % 7);
     let url = CrawlUrl::parse(&text).expect("a URL");
-    let (host, hash) = (url.host_key(AssignBy::Domain), url.hash());
-    Found { url, host, hash, depth: 3, kind: LinkKind::Page }
+    let (host, hash) = (HASHER.host_key(url.host()), HASHER.url(&url));
+    Found { url, host, hash, depth: 3, kind: LinkKind::Page, finder: Finder::SEED }
 }
 
 fn print_rates(crawldb: &CrawlDb, begin: SieveCounts, watch: &Stopwatch) {

@@ -1,13 +1,13 @@
 //! The control service of an agent, for operators and tools.
 //!
-//! *Input*: requests over the network, for the status and details of the agent, explanations, the
-//! last fetches and spans, the pages in another agent's archive, and the effect of `links.blocked`;
-//! a new log filter; batches of seeds. Answers of the agent ([`AgentApi`]).
-//! *Output*: responses; the URLs among the seeds, to the [`AgentApi`].
-//! *State*: none beyond a stream; for a stream, the batches that are not answered, a few at most.
-//! *Does not know*: the owner of a URL, the link rules, the meaning of an epoch.
-//! *Errors*: a line that is not a URL is refused with its number and the reason; an invalid batch
-//! ends its stream; if the agent does not answer, the status is `UNAVAILABLE`.
+//! - *Input:* requests over the network, for the status and details of the agent, explanations, the
+//!   last fetches and spans, the pages in another agent's archive, and the effect of `links.blocked`;
+//!   a new log filter; batches of seeds. Answers of the agent ([`AgentApi`]).
+//! - *Output:* responses; the URLs among the seeds, to the [`AgentApi`].
+//! - *State:* none beyond a stream; for a stream, the batches that are not answered, a few at most.
+//! - *Does not know:* the owner of a URL, the link rules, the meaning of an epoch.
+//! - *Errors:* a line that is not a URL is refused with its number and the reason; an invalid batch
+//!   ends its stream; if the agent does not answer, the status is `UNAVAILABLE`.
 
 mod query;
 mod service;
@@ -26,8 +26,10 @@ use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1;
 use futures_util::future::BoxFuture;
-use std::collections::HashMap;
 use tokio::sync::oneshot;
+
+/// The answer to a query.
+pub type QueryFuture<T> = BoxFuture<'static, Result<T, QueryError>>;
 
 /// The operations of the agent that the service calls. None may block.
 pub trait AgentApi: Send + Sync + 'static {
@@ -35,7 +37,7 @@ pub trait AgentApi: Send + Sync + 'static {
     fn status(&self) -> AgentStatus;
     /// Returns counters by kind, and gauges of memory and of the disk; `None` before the agent has
     /// joined and after it has ended. Only this operation may take some milliseconds.
-    fn details(&self) -> Option<Details>;
+    fn details(&self) -> Option<v1::DetailsResponse>;
     /// Returns the effect of each entry of `links.blocked`.
     fn blocks(&self) -> Vec<BlockCount>;
     /// Adds the URLs that the link rules admit, as seeds. The answer is sent from any thread, once
@@ -49,50 +51,13 @@ pub trait AgentApi: Send + Sync + 'static {
         &self,
         subject: Subject,
         archive_file: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>>;
+    ) -> QueryFuture<v1::ExplainResponse>;
     /// Returns the known hosts that match `wanted`.
-    fn hosts(
-        &self,
-        wanted: HostsQuery,
-    ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>>;
+    fn hosts(&self, wanted: HostsQuery) -> QueryFuture<v1::HostsResponse>;
     /// Returns the last fetches, newest first, at most `most`; or only those that failed.
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary>;
+    /// Returns the copy of the view and of the settings in the agent's directory.
+    fn cluster_view(&self) -> QueryFuture<v1::ClusterView>;
     /// Returns the newest spans of followed URLs, of one trace or of all, at most `limit`.
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span>;
-}
-
-/// Numbers of an agent that [`AgentStatus`] does not contain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Details {
-    /// Number of discarded URLs, by reason; counts of 0 are omitted.
-    pub discards: HashMap<&'static str, u64>,
-    /// Number of failed attempts, by kind; counts of 0 are omitted.
-    pub failures: HashMap<&'static str, u64>,
-    /// Resident memory of the process, in bytes.
-    pub resident_bytes: u64,
-    /// Size of the agent's files, in bytes.
-    pub disk_used_bytes: u64,
-    /// Free space on the agent's disk, in bytes.
-    pub disk_free_bytes: u64,
-    /// Number of groups that the agent fetches.
-    pub groups_owned: u64,
-    /// Size of the batches that other agents have not acknowledged, in bytes.
-    pub outbox_bytes: u64,
-}
-
-impl From<Details> for v1::DetailsResponse {
-    fn from(details: Details) -> Self {
-        let counts = |by_name: HashMap<&'static str, u64>| {
-            by_name.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
-        };
-        Self {
-            discards: counts(details.discards),
-            failures: counts(details.failures),
-            resident_bytes: details.resident_bytes,
-            disk_used_bytes: details.disk_used_bytes,
-            disk_free_bytes: details.disk_free_bytes,
-            groups_owned: details.groups_owned,
-            outbox_bytes: details.outbox_bytes,
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
-use super::{AgentApi, AgentStatus, HostsQuery, SeedAnswer, Subject};
+use super::{AgentApi, HostsQuery, SeedAnswer, Subject};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crate::messages::BlockCount;
 use crivello_common::discard::Discard;
@@ -24,19 +24,21 @@ pub type Service = ControlServer<Counter>;
 /// The name of the service in health checks.
 pub const NAME: &str = Service::NAME;
 
+type Answer<T> = Result<Response<T>, Status>;
+
 /// Default number of items in a list of hosts or of fetches.
 const LIST: u32 = 100;
 /// Maximum number of items in such a list.
 const LIST_MAX: u32 = 1_000;
 /// Number of spans in a response: by default, and at most.
-const TRACES_ASKED: u32 = 1_000;
+const TRACES: u32 = 1_000;
 const TRACES_MAX: u32 = 10_000;
 
-/// Creates the service for the agent `house`.
+/// Creates the control service of an agent.
 #[must_use]
-pub fn service(house: Arc<dyn AgentApi>) -> Service {
-    let seats = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
-    ControlServer::new(Counter { house, seats })
+pub fn service(agent: Arc<dyn AgentApi>) -> Service {
+    let permits = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
+    ControlServer::new(Counter { agent, permits })
         .max_decoding_message_size(SEEDS_SIZE_MAX)
         .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
 }
@@ -44,146 +46,116 @@ pub fn service(house: Arc<dyn AgentApi>) -> Service {
 /// The implementation of the service; see [`service`].
 #[derive(Clone)]
 pub struct Counter {
-    house: Arc<dyn AgentApi>,
+    agent: Arc<dyn AgentApi>,
     /// Permits for seed streams at once.
-    seats: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 #[tonic::async_trait]
 impl Control for Counter {
     type SeedStream = BoxStream<'static, Result<v1::SeedResponse, Status>>;
 
-    async fn status(
-        &self,
-        _: Request<v1::StatusRequest>,
-    ) -> Result<Response<v1::StatusResponse>, Status> {
-        let status: AgentStatus = self.house.status();
-        Ok(Response::new(v1::StatusResponse::from(&status)))
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
+        Ok(Response::new(v1::StatusResponse::from(&self.agent.status())))
     }
 
     async fn count_archived(
         &self,
         request: Request<v1::CountArchivedRequest>,
-    ) -> Result<Response<v1::CountArchivedResponse>, Status> {
+    ) -> Answer<v1::CountArchivedResponse> {
         let (answer, answered) = oneshot::channel();
-        self.house.archived(AgentId(request.into_inner().agent), answer);
+        self.agent.archived(AgentId(request.into_inner().agent), answer);
         let pages = answered
             .await
-            .map_err(|_| Status::unavailable("the agent cannot answer now: try again"))?;
-        let pages = pages.ok_or_else(|| Status::internal("the agent's state cannot be read"))?;
+            .map_err(|_| Status::unavailable("the agent cannot answer now: try again"))?
+            .ok_or_else(|| Status::internal("the agent's state cannot be read"))?;
         Ok(Response::new(v1::CountArchivedResponse { pages }))
     }
 
-    async fn explain(
-        &self,
-        request: Request<v1::ExplainRequest>,
-    ) -> Result<Response<v1::ExplainResponse>, Status> {
+    async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
         let request = request.into_inner();
         let subject = Subject::parse(&request.subject).map_err(invalid)?;
-        Ok(Response::new(self.house.explain(subject, request.archive_file).await?))
+        Ok(Response::new(self.agent.explain(subject, request.archive_file).await?))
     }
 
-    async fn hosts(
-        &self,
-        request: Request<v1::HostsRequest>,
-    ) -> Result<Response<v1::HostsResponse>, Status> {
+    async fn hosts(&self, request: Request<v1::HostsRequest>) -> Answer<v1::HostsResponse> {
         let request = request.into_inner();
         let order = HostOrder::try_from(request.order)
             .map_err(|_| invalid(format!("unknown order {}", request.order)))?;
         let query = HostsQuery {
             contains: request.contains.to_lowercase(),
-            limit: list_limit(request.limit)?,
+            limit: list_limit(request.limit, LIST, LIST_MAX)?,
             order,
         };
-        Ok(Response::new(self.house.hosts(query).await?))
+        Ok(Response::new(self.agent.hosts(query).await?))
     }
 
-    async fn fetches(
-        &self,
-        request: Request<v1::FetchesRequest>,
-    ) -> Result<Response<v1::FetchesResponse>, Status> {
+    async fn fetches(&self, request: Request<v1::FetchesRequest>) -> Answer<v1::FetchesResponse> {
         let v1::FetchesRequest { limit, failed_only } = request.into_inner();
-        let fetches = self.house.fetches(list_limit(limit)?, failed_only);
+        let fetches = self.agent.fetches(list_limit(limit, LIST, LIST_MAX)?, failed_only);
         Ok(Response::new(v1::FetchesResponse { fetches }))
     }
 
-    async fn blocks(
-        &self,
-        _: Request<v1::BlocksRequest>,
-    ) -> Result<Response<v1::BlocksResponse>, Status> {
-        let block = |BlockCount { what, done, hosts, urls }| v1::BlockProgress {
-            entry: what,
+    async fn blocks(&self, _: Request<v1::BlocksRequest>) -> Answer<v1::BlocksResponse> {
+        let block = |BlockCount { what: entry, done, hosts, urls }| v1::BlockProgress {
+            entry,
             done,
             hosts,
             urls,
         };
-        let blocks = self.house.blocks().into_iter().map(block).collect();
+        let blocks = self.agent.blocks().into_iter().map(block).collect();
         Ok(Response::new(v1::BlocksResponse { blocks }))
     }
 
-    async fn traces(
-        &self,
-        request: Request<v1::TracesRequest>,
-    ) -> Result<Response<v1::TracesResponse>, Status> {
+    async fn traces(&self, request: Request<v1::TracesRequest>) -> Answer<v1::TracesResponse> {
         let v1::TracesRequest { limit, trace_id } = request.into_inner();
-        let limit = match limit {
-            0 => TRACES_ASKED,
-            1..=TRACES_MAX => limit,
-            _ => {
-                return Err(Status::invalid_argument(format!(
-                    "limit is too large; the maximum is {TRACES_MAX}"
-                )));
-            }
-        };
         let trace = match <[u8; 16]>::try_from(trace_id.as_ref()) {
             Ok(bytes) => Some(u128::from_be_bytes(bytes)),
             Err(_) if trace_id.is_empty() => None,
-            Err(_) => {
-                return Err(Status::invalid_argument("trace_id must have 16 bytes, or be empty"));
-            }
+            Err(_) => return Err(invalid("trace_id must have 16 bytes, or be empty")),
         };
-        let spans = self.house.traces(trace, limit as usize);
+        let spans = self.agent.traces(trace, list_limit(limit, TRACES, TRACES_MAX)?);
         Ok(Response::new(v1::TracesResponse { spans }))
     }
 
     async fn set_log_level(
         &self,
         request: Request<v1::SetLogLevelRequest>,
-    ) -> Result<Response<v1::SetLogLevelResponse>, Status> {
+    ) -> Answer<v1::SetLogLevelResponse> {
         let filter = request.into_inner().filter;
         let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
         tracing::info!("log filter changed from {before} to {filter}");
         Ok(Response::new(v1::SetLogLevelResponse { previous: before }))
     }
 
-    async fn details(
+    async fn get_cluster_view(
         &self,
-        _: Request<v1::DetailsRequest>,
-    ) -> Result<Response<v1::DetailsResponse>, Status> {
-        let house = Arc::clone(&self.house);
-        let details = tokio::task::spawn_blocking(move || house.details()).await;
-        let details =
-            details.map_err(|_| Status::internal("the agent's metrics cannot be read"))?;
-        let details = details
-            .ok_or_else(|| Status::unavailable("the agent has not joined yet, or has ended"))?;
-        Ok(Response::new(details.into()))
+        _: Request<v1::GetClusterViewRequest>,
+    ) -> Answer<v1::ClusterView> {
+        Ok(Response::new(self.agent.cluster_view().await?))
     }
 
-    async fn seed(
-        &self,
-        request: Request<Streaming<v1::SeedRequest>>,
-    ) -> Result<Response<Self::SeedStream>, Status> {
-        let seat = Arc::clone(&self.seats).try_acquire_owned();
-        let seat =
-            seat.map_err(|_| Status::resource_exhausted("too many concurrent seed streams"))?;
-        let (house, batches) = (Arc::clone(&self.house), request.into_inner());
+    async fn details(&self, _: Request<v1::DetailsRequest>) -> Answer<v1::DetailsResponse> {
+        let agent = Arc::clone(&self.agent);
+        tokio::task::spawn_blocking(move || agent.details())
+            .await
+            .map_err(|_| Status::internal("the agent's metrics cannot be read"))?
+            .map(Response::new)
+            .ok_or_else(|| Status::unavailable("the agent has not joined yet, or has ended"))
+    }
+
+    async fn seed(&self, request: Request<Streaming<v1::SeedRequest>>) -> Answer<Self::SeedStream> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit =
+            permit.map_err(|_| Status::resource_exhausted("too many concurrent seed streams"))?;
+        let (agent, batches) = (Arc::clone(&self.agent), request.into_inner());
         let pending = FuturesOrdered::new();
-        let bringer = Bringer { house, batches, pending, over: false, _seat: seat };
-        let answers = unfold(Some(bringer), |bringer| async {
-            let mut bringer = bringer?;
-            let answer = bringer.next().await?;
+        let requests = SeedRequests { agent, batches, pending, over: false, _permit: permit };
+        let answers = unfold(Some(requests), |requests| async {
+            let mut requests = requests?;
+            let answer = requests.next().await?;
             let goes_on = answer.is_ok();
-            Some((answer, goes_on.then_some(bringer)))
+            Some((answer, goes_on.then_some(requests)))
         });
         Ok(Response::new(answers.boxed()))
     }
@@ -193,27 +165,27 @@ fn invalid(why: impl std::fmt::Display) -> Status {
     Status::invalid_argument(why.to_string())
 }
 
-/// Returns the number of items to list, for the number in a request.
-fn list_limit(limit: u32) -> Result<usize, Status> {
+/// Returns the number of items to list, for the number in a request; 0 stands for the default.
+fn list_limit(limit: u32, default: u32, max: u32) -> Result<usize, Status> {
     match limit {
-        0 => Ok(LIST as usize),
-        1..=LIST_MAX => Ok(limit as usize),
-        _ => Err(invalid(format!("limit {limit} is too large; the maximum is {LIST_MAX}"))),
+        0 => Ok(default as usize),
+        _ if limit <= max => Ok(limit as usize),
+        _ => Err(invalid(format!("limit {limit} is too large; the maximum is {max}"))),
     }
 }
 
 /// A stream of seeds.
-struct Bringer {
-    house: Arc<dyn AgentApi>,
+struct SeedRequests {
+    agent: Arc<dyn AgentApi>,
     batches: Streaming<v1::SeedRequest>,
     /// Answers to the batches that were passed to the agent, in order.
     pending: FuturesOrdered<BoxFuture<'static, v1::SeedResponse>>,
     /// True if the stream has ended.
     over: bool,
-    _seat: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Bringer {
+impl SeedRequests {
     /// Returns the next response; `None` if there are no more.
     async fn next(&mut self) -> Option<Result<v1::SeedResponse, Status>> {
         loop {
@@ -238,9 +210,9 @@ impl Bringer {
     fn admit(&mut self, batch: v1::SeedRequest) -> Result<(), Status> {
         let v1::SeedRequest { id, lines } = batch;
         if lines.len() > SEED_LINES_MAX {
-            return Err(Status::invalid_argument(format!(
-                "the batch has {} lines; the maximum is {SEED_LINES_MAX}",
-                lines.len()
+            let n = lines.len();
+            return Err(invalid(format!(
+                "the batch has {n} lines; the maximum is {SEED_LINES_MAX}"
             )));
         }
         let (mut urls, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
@@ -258,13 +230,13 @@ impl Bringer {
             // There is nothing to pass to the agent.
             let _ = answer.send(SeedAnswer::Safe { refused: Vec::new() });
         } else {
-            self.house.seed(urls, answer);
+            self.agent.seed(urls, answer);
         }
-        let word = answered.map(move |answer| {
+        let response = answered.map(move |answer| {
             let answer = answer.unwrap_or(SeedAnswer::NotNow);
             v1::SeedResponse { id, outcome: Some(verdict(answer, &places, refused)) }
         });
-        self.pending.push_back(word.boxed());
+        self.pending.push_back(response.boxed());
         Ok(())
     }
 }

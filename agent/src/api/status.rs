@@ -6,6 +6,7 @@ use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::bottleneck;
 use crivello_proto::v1;
 use crivello_proto::view::{agent_state, run_state};
+use std::array;
 use std::time::Duration;
 
 /// The status of an agent at one moment.
@@ -139,10 +140,6 @@ fn progress(s: &Snapshot) -> v1::Progress {
 }
 
 fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
-    let mut by_class = [0; 5];
-    for (count, &sent) in by_class.iter_mut().zip(&p.pages_by_class) {
-        *count = sent;
-    }
     let hosts = HostGauges {
         ready: p.hosts_ready,
         waiting: p.hosts_waiting,
@@ -154,7 +151,7 @@ fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
         elapsed: Duration::from_millis(p.elapsed_ms),
         pages: p.pages,
         bytes: p.bytes,
-        by_class,
+        by_class: array::from_fn(|class| p.pages_by_class.get(class).copied().unwrap_or_default()),
         duplicates: p.duplicates,
         robots_fetched: p.robots_fetched,
         errors: p.errors,

@@ -9,7 +9,7 @@ use crivello_proto::v1::control_client::ControlClient;
 use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest, SeedResponse};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::ready;
 use futures_util::stream::{iter, once, pending};
 use futures_util::{FutureExt, Stream, StreamExt};
 use parking_lot::Mutex;
@@ -34,11 +34,15 @@ struct Fake {
 }
 
 impl AgentApi for Fake {
+    fn cluster_view(&self) -> QueryFuture<v1::ClusterView> {
+        ready(Err(QueryError::NotNow)).boxed()
+    }
+
     fn explain(
         &self,
         subject: Subject,
         archive_file: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>> {
+    ) -> QueryFuture<v1::ExplainResponse> {
         let answer = match subject {
             Subject::Host(name) if name == "later.test" => Err(QueryError::NotNow),
             Subject::Host(name) if name == "broken.test" => Err(QueryError::Broken("gone".into())),
@@ -51,10 +55,7 @@ impl AgentApi for Fake {
         ready(answer).boxed()
     }
 
-    fn hosts(
-        &self,
-        wanted: HostsQuery,
-    ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>> {
+    fn hosts(&self, wanted: HostsQuery) -> QueryFuture<v1::HostsResponse> {
         let busy = wanted.contains == "busy";
         self.wanted.lock().push(wanted);
         ready(if busy { Err(QueryError::Busy) } else { Ok(v1::HostsResponse::default()) }).boxed()
@@ -85,8 +86,9 @@ impl AgentApi for Fake {
         standing()
     }
 
-    fn details(&self) -> Option<Details> {
-        Some(Details { discards: [("robots", 3)].into(), groups_owned: 7, ..Details::default() })
+    fn details(&self) -> Option<v1::DetailsResponse> {
+        let discards = [("robots".to_owned(), 3)].into();
+        Some(v1::DetailsResponse { discards, groups_owned: 7, ..v1::DetailsResponse::default() })
     }
 
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
@@ -137,10 +139,10 @@ fn standing() -> AgentStatus {
     }
 }
 
-async fn serve(house: Arc<Fake>) -> (SocketAddr, ControlClient<tonic::transport::Channel>) {
+async fn serve(agent: Arc<Fake>) -> (SocketAddr, ControlClient<tonic::transport::Channel>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let at = listener.local_addr().unwrap();
-    let server = Server::builder().add_service(service(house));
+    let server = Server::builder().add_service(service(agent));
     tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
     let client = ControlClient::connect(format!("http://{at}")).await.unwrap();
     (at, client.max_encoding_message_size(2 * SEEDS_SIZE_MAX))
@@ -208,7 +210,7 @@ fn every_pace_and_only_a_pace_has_a_number() {
             Err(BadStatus(field, n)) => assert_eq!((field, n), ("pace", number.into())),
         }
     }
-    assert_eq!(paces, Bottleneck::NAMES.len());
+    assert_eq!(paces, Bottleneck::ALL.len());
     let wrong = v1::StatusResponse { run: 9, ..v1::StatusResponse::from(&standing()) };
     assert!(AgentStatus::try_from(wrong).unwrap_err().to_string().contains("run state is 9"));
 }
@@ -229,8 +231,8 @@ proptest! {
 
 #[tokio::test]
 async fn each_line_is_taken_or_refused_with_its_reason() {
-    let house = Arc::new(Fake::default());
-    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let agent = Arc::new(Fake::default());
+    let (_, mut client) = serve(Arc::clone(&agent)).await;
     let lines = ["http://x1/", "no url", "HTTP://A/#f", "", "http://x2/", "ftp://b/", "http://c"];
     let batches = iter([batch(9, &lines), batch(2, &["\u{1b}[2J"]), batch(3, &[])]);
     let mut answers = bring(&mut client, batches).await;
@@ -244,24 +246,24 @@ async fn each_line_is_taken_or_refused_with_its_reason() {
     assert_eq!(next(&mut answers).await.unwrap(), safe(9, 2, &refused));
     assert_eq!(next(&mut answers).await.unwrap(), safe(2, 0, &[(0, Discard::Unparsable)]));
     assert_eq!(next(&mut answers).await.unwrap(), safe(3, 0, &[]));
-    assert_eq!(*house.got.lock(), ["http://a/", "http://c/"]);
+    assert_eq!(*agent.got.lock(), ["http://a/", "http://c/"]);
     assert!(answers.message().await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn nothing_is_answered_before_it_is_safe_and_in_its_order() {
-    let house = Arc::new(Fake { held: Mutex::new(Some(Vec::new())), ..Fake::default() });
-    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let agent = Arc::new(Fake { held: Mutex::new(Some(Vec::new())), ..Fake::default() });
+    let (_, mut client) = serve(Arc::clone(&agent)).await;
     let batches = (0..100).map(|n| batch(n, &["http://a/"])).collect::<Vec<_>>();
     let mut answers = bring(&mut client, iter(batches).chain(pending())).await;
     let many = crate::limits::SEED_BATCHES_A_STREAM;
-    let held = |house: &Fake| house.held.lock().as_ref().unwrap().len();
-    while held(&house) < many {
+    let held = |agent: &Fake| agent.held.lock().as_ref().unwrap().len();
+    while held(&agent) < many {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(tokio::time::timeout(Duration::from_millis(200), answers.message()).await.is_err());
-    assert_eq!(held(&house), many, "more batches were read while the stream was full");
-    let mut waiting = house.held.lock().take().unwrap();
+    assert_eq!(held(&agent), many, "more batches were read while the stream was full");
+    let mut waiting = agent.held.lock().take().unwrap();
     // A batch that is never answered must be sent again.
     drop(waiting.remove(1));
     for answer in waiting.into_iter().rev() {
@@ -276,8 +278,8 @@ async fn nothing_is_answered_before_it_is_safe_and_in_its_order() {
 
 #[tokio::test]
 async fn what_is_too_much_or_garbage_is_refused_and_ends_only_itself() {
-    let house = Arc::new(Fake::default());
-    let (at, mut client) = serve(Arc::clone(&house)).await;
+    let agent = Arc::new(Fake::default());
+    let (at, mut client) = serve(Arc::clone(&agent)).await;
     let lines = vec!["http://a/"; SEED_LINES_MAX + 1];
     let mut answers = bring(&mut client, iter([batch(1, &lines)])).await;
     assert_eq!(next(&mut answers).await.unwrap_err().code(), Code::InvalidArgument);
@@ -293,7 +295,7 @@ async fn what_is_too_much_or_garbage_is_refused_and_ends_only_itself() {
         let _ = socket.shutdown().await;
         let _ = socket.read_to_end(&mut Vec::new()).await;
     }
-    assert!(house.got.lock().is_empty());
+    assert!(agent.got.lock().is_empty());
     let mut answers = bring(&mut client, iter([batch(4, &lines[..SEED_LINES_MAX])])).await;
     assert_eq!(next(&mut answers).await.unwrap(), safe(4, SEED_LINES_MAX as u64, &[]));
 }
@@ -321,8 +323,8 @@ async fn only_so_many_bring_seeds_at_once() {
 
 #[tokio::test]
 async fn questions_are_checked_before_the_house_is_asked() {
-    let house = Arc::new(Fake::default());
-    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let agent = Arc::new(Fake::default());
+    let (_, mut client) = serve(Arc::clone(&agent)).await;
     let mut explain = async |subject: &str| {
         let request = v1::ExplainRequest { subject: subject.to_owned(), archive_file: Some(7) };
         client.explain(request).await.map(|answer| answer.into_inner()).map_err(|e| e.code())
@@ -349,8 +351,8 @@ async fn questions_are_checked_before_the_house_is_asked() {
     assert_eq!(hosts("busy", 1, 0).await.unwrap_err(), Code::ResourceExhausted);
     let wanted =
         |contains: &str, limit, order| HostsQuery { contains: contains.to_owned(), limit, order };
-    assert_eq!(house.wanted.lock()[0], wanted("example", 100, HostOrder::Pages));
-    assert_eq!(house.wanted.lock()[1], wanted("", 1_000, HostOrder::Unspecified));
+    assert_eq!(agent.wanted.lock()[0], wanted("example", 100, HostOrder::Pages));
+    assert_eq!(agent.wanted.lock()[1], wanted("", 1_000, HostOrder::Unspecified));
     let asked = |limit| v1::FetchesRequest { limit, failed_only: true };
     let told = client.fetches(asked(3)).await.unwrap().into_inner().fetches;
     assert_eq!((told[0].bytes, told[0].status), (3, 1));

@@ -29,6 +29,7 @@ use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
 use crivello_archive::{ArchivePosition, ArchiveWriter, CrawlLabel};
 use crivello_common::config::Settings;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
@@ -56,34 +57,50 @@ impl Build {
         replication: impl FnOnce(Shared, &Database) -> Result<Replication, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
-        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(
-            &settings.live,
-            settings.fixed.identity.assign_by,
-        )?));
+        let hasher = KeyedHasher::new(home.identity_key, settings.fixed.identity.assign_by);
+        let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
+        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(rules));
         let look_ups = Timer::new(clock, WORK_BUCKETS);
-        let crawldb = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
+        let crawldb = CrawlDb::open(disk.clone(), &settings, hasher)?.timed(look_ups.clone());
         let crawldb = session.iter().fold(crawldb, |crawldb, session| crawldb.sharing(session.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
-        let shared = shared(&settings, clock, &crawldb, &home, session.is_some());
+        let (crawl_id, totals) = (&home.identity.crawl_id, crawldb.totals().clone());
+        let shared = Shared::new(&settings, clock, (crawl_id, hasher), totals, home.closed_at);
+        if session.is_some() && settings.live.limits.pages_max.is_some() {
+            shared.page_budget.wait();
+        }
         let visits = shared.settings.fetch.visits_max as usize;
         let queues =
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
         let (to_writer, inbox) = bounded(WRITER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
-        let sink = FetchSink::new(&shared, queues.clone(), to_parsers);
-        let (context, dns) = outside(&settings, &shared, sink)?;
-        let reached = (context.clone(), dns.clone());
-        let meter = meter(&home, &shared, &queues, &disk, reached, look_ups);
+        let sink =
+            FetchSink { shared: shared.clone(), queues: queues.clone(), results: to_parsers };
+        let barred = shared.live.block_and_pause_list.clone();
+        let dns = Arc::new(Dns::new(&settings, clock, barred.clone()));
+        let rest_min = shared.live.min_host_delay.clone();
+        let context = FetchContext::new(&settings, clock, Arc::new(sink), barred, rest_min)?;
+        let context = Arc::new(context);
+        let meter = AgentMetrics::new(Sources {
+            crawl_id: home.identity.crawl_id.clone(),
+            dir: home.dir.clone(),
+            shared: shared.clone(),
+            queues: queues.clone(),
+            disk: disk.clone(),
+            context: context.clone(),
+            dns: dns.clone(),
+            look_ups,
+        });
 
-        let workbench = Workbench::new(&settings, clock.now(), home.is_unclean());
+        let workbench = Workbench::new(&settings, hasher, clock.now(), home.is_unclean());
         let lease_sender =
             lease_task.map(|task| task.open(&runtime, shared.clone(), queues.clone()));
+        let writer = to_writer.clone();
         let scheduler =
-            Scheduler::new(shared.clone(), queues.clone(), workbench, to_writer.clone());
-        let scheduler = lease_sender.into_iter().fold(scheduler, Scheduler::sharing);
+            Scheduler::new(shared.clone(), queues.clone(), workbench, writer, lease_sender);
         let stores = Stores {
             disk: disk.clone(),
             crawldb,
@@ -97,31 +114,26 @@ impl Build {
             spawn(&shared.lifecycle, "writer", move || writer.run())?,
             spawn(&shared.lifecycle, "scheduler", move || scheduler.run())?,
         ];
-        let parser = || {
+        let parsers = match settings.fixed.state.parser_threads {
+            0 => cores(),
+            n => n as usize,
+        };
+        for n in 0..parsers {
             let (fixed, rules, duplicates) =
                 (shared.settings.clone(), rules.clone(), duplicates.clone());
-            let processor = ResponseProcessor::new(fixed, &settings.live, rules, duplicates);
-            ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor)
-        };
-        for n in 0..parser_threads(&settings) {
-            let parser = parser();
+            let processor =
+                ResponseProcessor::new(fixed, &settings.live, hasher, rules, duplicates);
+            let parser =
+                ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor);
             threads.push(spawn(&shared.lifecycle, &format!("parser-{n}"), move || parser.run())?);
         }
         runtime.spawn(trace_export::collect(shared.clone()));
-        let fetchers = Fetchers {
-            clock,
-            lifecycle: shared.lifecycle.clone(),
-            fetch_deadline: shared.fetch_deadline.clone(),
-            tracer: shared.tracer.clone(),
-            queues: queues.clone(),
-            context,
-            dns,
-        };
+        let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());
         Ok(Crawl {
             home,
             disk,
-            seeds: SeedIntake::new(&shared, rules.clone(), to_writer, seeds),
+            seeds: SeedIntake::new(shared.clone(), rules.clone(), to_writer, seeds),
             rules,
             queues,
             shared,
@@ -134,64 +146,13 @@ impl Build {
     }
 }
 
-/// Creates the meter, with the sources of its numbers.
-fn meter(
-    home: &CrawlDir,
-    shared: &Shared,
-    queues: &Arc<SchedulerQueues>,
-    disk: &Arc<Database>,
-    (context, dns): (Arc<FetchContext>, Arc<Dns>),
-    look_ups: Timer,
-) -> AgentMetrics {
-    AgentMetrics::new(Sources {
-        crawl_id: home.identity.crawl_id.clone(),
-        dir: home.dir.clone(),
-        shared: shared.clone(),
-        queues: queues.clone(),
-        disk: disk.clone(),
-        context,
-        dns,
-        look_ups,
-    })
-}
-
-/// Creates the HTTP client and the resolver.
-fn outside(
-    settings: &Settings,
-    shared: &Shared,
-    sink: FetchSink,
-) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
-    let (clock, live) = (shared.clock, &shared.live);
-    let context = FetchContext::new(settings, clock, Arc::new(sink))?
-        .with_live_settings(live.block_and_pause_list.clone(), live.min_host_delay.clone());
-    let dns = Dns::new(settings).timed(clock).with_live_settings(live.block_and_pause_list.clone());
-    Ok((Arc::new(context), Arc::new(dns)))
-}
-
-fn shared(
-    settings: &Settings,
-    clock: Clock,
-    crawldb: &CrawlDb,
-    home: &CrawlDir,
-    among_others: bool,
-) -> Shared {
-    let (crawl_id, totals) = (&home.identity.crawl_id, crawldb.totals().clone());
-    let shared = Shared::new(settings, clock, crawl_id, totals, home.closed_at);
-    if among_others && settings.live.limits.pages_max.is_some() {
-        shared.page_budget.wait();
-    }
-    shared
-}
-
 fn open_archive(
     home: &CrawlDir,
     disk: &Database,
     settings: &Settings,
 ) -> Result<ArchiveWriter, AgentError> {
-    let position = match disk.get(Family::Meta, META_ARCHIVE)? {
-        Some(bytes) => Some(ArchivePosition::from_bytes(&bytes)?),
-        None => None,
-    };
+    let position = disk.get(Family::Meta, META_ARCHIVE)?;
+    let position = position.map(|bytes| ArchivePosition::from_bytes(&bytes)).transpose()?;
     let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
     let label = CrawlLabel {
         id: id.unwrap_or_default(),
@@ -203,7 +164,7 @@ fn open_archive(
     if position.is_none() {
         // From now on, archive files without a position in the state are an inconsistency.
         let mut batch = Batch::default();
-        disk.put(&mut batch, Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
+        batch.put(Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
         disk.commit(&batch)?;
         disk.sync()?;
     }
@@ -236,11 +197,4 @@ fn within_open_files(mut settings: Settings) -> Settings {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-fn parser_threads(settings: &Settings) -> usize {
-    match settings.fixed.state.parser_threads {
-        0 => cores(),
-        n => n as usize,
-    }
 }

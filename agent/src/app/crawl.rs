@@ -5,7 +5,7 @@ use crate::engines::seeding::{Seed, SeedIntake};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::AgentMetrics;
 use crate::observe::status;
-use crate::observe::trace_export::{Otlp, OtlpExporter, Resource};
+use crate::observe::trace_export::{Otlp, OtlpExporter, resource};
 use crate::process::RulesInForce;
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report};
@@ -65,13 +65,11 @@ impl Crawl {
     pub fn export_traces(&self, otlp: &Otlp) {
         let runtime = self.runtime.lock();
         let Some(runtime) = &*runtime else { return };
-        let crawl_id = self.home.identity.crawl_id.clone();
-        let resource = match &self.session {
-            Some(session) => Resource { crawl_id, agent: session.id.0, name: session.name.clone() },
-            None => Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
-        };
-        let shared = self.shared.clone();
-        let exporter = OtlpExporter::start(runtime.handle(), shared, otlp.clone(), resource);
+        let crawl_id = &self.home.identity.crawl_id;
+        let (id, name) =
+            self.session.as_ref().map_or((0, crawl_id), |session| (session.id.0, &session.name));
+        let (tracer, resource) = (self.shared.tracer.clone(), resource(crawl_id, id, name));
+        let exporter = OtlpExporter::start(runtime.handle(), tracer, otlp.clone(), resource);
         let _ = self.exporter.set(exporter);
     }
 
@@ -79,12 +77,6 @@ impl Crawl {
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.session.as_ref().map(|session| session.address)
-    }
-
-    /// Returns true if an earlier run began this crawl.
-    #[must_use]
-    pub const fn is_resumed(&self) -> bool {
-        self.home.resumed
     }
 
     /// Adds the seeds, and waits whenever the sieve is behind; URLs already seen are dropped. To be
@@ -163,12 +155,7 @@ impl Crawl {
             tracing::error!(%error, "the state cannot be marked as closed; the next run starts as \
                                      after a crash");
         }
-        let report = status::report(&status::ReportSources {
-            shared: &self.shared,
-            home: &self.home,
-            disk: &self.disk,
-            seeds: self.seeds.counts(),
-        });
+        let report = status::report(&self.shared, &self.home, &self.disk, self.seeds.counts());
         self.disk.close();
         report
     }

@@ -10,27 +10,30 @@ use crate::cluster::{
     ClusterParts, ClusterReplication, CoordinatorClient, InboundMsg, Inbox, Joined, Joining,
     Membership, Replication,
 };
-use crate::engines::heartbeat::Heartbeat;
+use crate::engines::heartbeat::{Heartbeat, Liveness, ViewFile};
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::messages::LeaseSender;
-use crate::observe::agent_api::{ControlHandler, RunningAgent};
-use crate::observe::explain::Explainer;
+use crate::observe::agent_api::ControlHandler;
 use crate::observe::metrics::ClusterSources;
+use crate::observe::running_agent::RunningAgent;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer};
 use crate::report::SeedCounts;
-use crate::storage::OpenError;
-use crate::storage::crawl_dir::CrawlDir;
+use crate::storage::crawl_dir::{CrawlDir, DirOwner};
+use crate::storage::{Database, DiskError, OpenError};
 use crivello_common::config::Settings;
+use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityCheck, IdentityKey};
+use crivello_common::runtime::IdentityKeyError;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::LiveToken;
 use crivello_proto::auth::{BearerToken, RequireToken};
+use crivello_proto::cluster_view::{self, CLUSTER_VIEW_FILE};
 use crivello_proto::tls::Tls;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -38,6 +41,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
+
+/// Number of attempts to open a state that is in use, and the pause between two of them.
+const OPEN_TRIES: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// The options of an agent that joins a cluster.
 #[derive(Clone, Debug)]
@@ -68,145 +75,263 @@ impl Crawl {
     /// # Errors
     /// [`AgentError::is_usage`] distinguishes refusals from failures.
     pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
-        join(options, stop)
-    }
-}
-
-fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, AgentError> {
-    let clock = Clock::start();
-    let runtime = fetcher_runtime()?;
-    let mut known = Membership::open(&options.dir, options.name.as_deref())?;
-    let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
-    let (lease_sender, lease_commands) = LeaseSender::new();
-    let (inbox, hall) =
-        (Inbox { messages, ip_leases: lease_sender.clone() }, Arc::new(ControlHandler::default()));
-    let (views, view_in_force) = watch::channel(None);
-    let server = runtime.block_on(serve(options, view_in_force.clone(), &inbox, &hall, clock))?;
-    let address = server.address();
-    let joining = Joining {
-        coordinator: options.coordinator.clone(),
-        address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
-        weight: options.weight,
-        process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
-    };
-    let (coordinator, joined) =
-        runtime.block_on(become_member(options, &joining, &known, stop, clock))?;
-    let Joined { id, crawl_id, leased_until, lease, view, settings, revision } = joined;
-    known.given = Some((id.0, crawl_id.clone()));
-    known.keep(&options.dir)?;
-    let settings = Settings::from_toml("the coordinator's settings", &settings)
-        .and_then(|settings| settings.check_shared().map(|()| settings))
-        .map_err(|errors| OpenError::Refused(errors.to_string()))?;
-    let (home, disk) = CrawlDir::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
-
-    // The first messages: the lease, and the view to which it belongs.
-    inbox.offer(InboundMsg::Leased(leased_until));
-    inbox.offer(InboundMsg::View(view));
-    let outgoing = outgoing(id, options.tls.clone(), &runtime, &inbox, clock);
-    let process = joining.process;
-    let name = known.name.clone();
-    let session = ClusterSession {
-        coordinator: coordinator.clone(),
-        id,
-        name,
-        process,
-        address,
-        _server: server,
-    };
-    let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-    let (status, for_member) = (hall.status.clone(), outgoing.clone());
-    let lease_task = LeaseTask {
-        me: id,
-        commands: lease_commands,
-        sender: lease_sender.clone(),
-        outgoing: outgoing.clone(),
-        inbox: inbox.clone(),
-    };
-    let crawl = build.crawl(
-        SeedCounts::default(),
-        Some(session),
-        Some(lease_task),
-        move |shared, disk| {
-            let outgoing = for_member;
-            let parts = ClusterParts {
-                me: id,
-                shared,
-                outgoing,
-                ip_leases: lease_sender,
-                views,
-                inbox: inbound,
-                status,
-            };
-            Ok(Replication::Cluster(Box::new(ClusterReplication::new(parts, disk)?)))
-        },
-    )?;
-    crawl.shared.live.begin(revision);
-    crawl.meter.add_cluster(ClusterSources::new(id, &known.name, &hall.status, &outgoing));
-    hall.attach(RunningAgent {
-        id,
-        name: known.name,
-        crawl_id,
-        process,
-        shared: crawl.shared.clone(),
-        rules: crawl.rules.clone(),
-        disk: crawl.disk.clone(),
-        inbox: inbox.clone(),
-        explainer: Arc::new(Explainer::new(
+        let clock = Clock::start();
+        let runtime = fetcher_runtime()?;
+        let mut known = Membership::open(&options.dir, options.name.as_deref())?;
+        // The client of the coordinator is created within the runtime.
+        let _entered = runtime.enter();
+        let coordinator = CoordinatorClient::at(
+            &options.coordinator,
+            options.tls.as_ref(),
+            BearerToken::new(options.token.as_ref()),
+            clock,
+        )?;
+        let wait = Waiting { options, coordinator: &coordinator, stop };
+        // An agent that cannot open its state must not hold a lease.
+        let opened = match CrawlDir::has_begun(&options.dir) {
+            true => Some(runtime.block_on(wait.open_state(&known, clock))?),
+            false => None,
+        };
+        let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
+        let (lease_sender, lease_commands) = LeaseSender::new();
+        let inbox = Inbox { messages, ip_leases: lease_sender.clone() };
+        let control = Arc::new(ControlHandler::default());
+        let (views, view_in_force) = watch::channel(None);
+        let server =
+            runtime.block_on(serve(options, view_in_force.clone(), &inbox, &control, clock))?;
+        let address = server.address();
+        let joining = Joining {
+            coordinator: options.coordinator.clone(),
+            address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
+            weight: options.weight,
+            crawl_id: opened.as_ref().map(|(home, _)| home.identity.crawl_id.clone()),
+            known_epoch: known_epoch(&options.dir),
+            process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
+            identity_check: identity_check(&options.dir, &known)?,
+        };
+        let joined = runtime.block_on(wait.join(&joining, &known))?;
+        let Joined {
             id,
-            crawl.disk.clone(),
-            crawl.rules.clone(),
-            crawl.home.dir.join("warc"),
-            crawl.shared.clone(),
-            crawl.queues.clone(),
-        )),
-        meter: crawl.meter.clone(),
-    });
-    let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
-    let robots = RemoteRobotsClient {
-        outgoing: outgoing.clone(),
-        views: views.clone(),
-        settings: shared.settings.clone(),
-        queues: crawl.queues.clone(),
-    };
-    let heartbeat =
-        Heartbeat { coordinator, id, process, lease, outgoing, inbox, views, shared, rules };
-    if let Some(runtime) = crawl.runtime.lock().as_ref() {
-        runtime.spawn(robots.run());
-        runtime.spawn(crawl.shared.fetch_deadline.clone().watch(crawl.shared.clock));
-        runtime.spawn(heartbeat.run());
+            crawl_id,
+            identity_key,
+            leased_until,
+            lease,
+            view,
+            settings: toml,
+            revision,
+        } = joined;
+        keep_key(&options.dir, &crawl_id, identity_key)?;
+        let settings = read_settings(&toml)?;
+        let owner = DirOwner { crawl: Some((&crawl_id, identity_key)), disk_id: known.disk };
+        let opened = match opened {
+            Some(opened) => Ok(opened),
+            None => CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner)),
+        };
+        let (home, disk) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                // The next process may begin at once.
+                runtime.block_on(coordinator.leave((id, joining.process), true, false, None));
+                return Err(error.into());
+            }
+        };
+        known.given = Some((id.0, crawl_id.clone()));
+        known.keep(&options.dir)?;
+        let view_file = options.dir.join(CLUSTER_VIEW_FILE);
+
+        // The first messages: the lease, and the view to which it belongs.
+        inbox.offer(InboundMsg::Leased(leased_until));
+        inbox.offer(InboundMsg::View(view));
+        let outgoing = outgoing(id, options.tls.clone(), &runtime, &inbox, clock);
+        let process = joining.process;
+        let name = known.name.clone();
+        let session = ClusterSession {
+            coordinator: coordinator.clone(),
+            id,
+            name,
+            process,
+            address,
+            _server: server,
+        };
+        let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
+        let (status, for_member) = (control.status.clone(), outgoing.clone());
+        let lease_task = LeaseTask {
+            me: id,
+            commands: lease_commands,
+            sender: lease_sender.clone(),
+            outgoing: outgoing.clone(),
+            inbox: inbox.clone(),
+        };
+        let crawl = build.crawl(
+            SeedCounts::default(),
+            Some(session),
+            Some(lease_task),
+            move |shared, disk| {
+                let outgoing = for_member;
+                let parts = ClusterParts {
+                    me: id,
+                    shared,
+                    outgoing,
+                    ip_leases: lease_sender,
+                    views,
+                    inbox: inbound,
+                    status,
+                };
+                Ok(Replication::Cluster(Box::new(ClusterReplication::new(parts, disk)?)))
+            },
+        )?;
+        crawl.shared.live.begin(revision);
+        crawl.meter.add_cluster(ClusterSources {
+            me: id,
+            name: known.name.clone(),
+            status: control.status.clone(),
+            outgoing: outgoing.clone(),
+        });
+        control.attach(RunningAgent {
+            id,
+            name: known.name,
+            crawl_id: crawl_id.clone(),
+            process,
+            shared: crawl.shared.clone(),
+            rules: crawl.rules.clone(),
+            disk: crawl.disk.clone(),
+            archive: crawl.home.dir.join("warc"),
+            view_file: view_file.clone(),
+            queues: crawl.queues.clone(),
+            inbox: inbox.clone(),
+            meter: crawl.meter.clone(),
+        });
+        let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
+        let robots = RemoteRobotsClient {
+            outgoing: outgoing.clone(),
+            views: views.clone(),
+            settings: shared.settings.clone(),
+            hasher: shared.hasher,
+            queues: crawl.queues.clone(),
+        };
+        let heartbeat = Heartbeat {
+            coordinator,
+            id,
+            process,
+            lease,
+            outgoing,
+            inbox,
+            views,
+            shared,
+            rules,
+            liveness: Liveness::default(),
+            view_file: ViewFile::new(view_file, crawl_id, toml, revision),
+        };
+        if let Some(runtime) = crawl.runtime.lock().as_ref() {
+            runtime.spawn(robots.run());
+            runtime.spawn(crawl.shared.fetch_deadline.clone().watch(crawl.shared.clock));
+            runtime.spawn(heartbeat.run());
+        }
+        Ok(crawl)
     }
-    Ok(crawl)
 }
 
-/// Sends join requests to the coordinator until one is accepted or refused, or `stop` is cancelled.
-async fn become_member(
-    options: &JoinOptions,
-    joining: &Joining,
-    known: &Membership,
-    stop: &CancellationToken,
-    clock: Clock,
-) -> Result<(CoordinatorClient, Joined), AgentError> {
-    let (url, tls) = (&options.coordinator, options.tls.as_ref());
-    let coordinator =
-        CoordinatorClient::at(url, tls, BearerToken::new(options.token.as_ref()), clock)?;
-    let joined = coordinator.join(joining, known, stop).await?;
-    let stopped = || OpenError::Broken("stopped while waiting to join".to_owned());
-    Ok((coordinator, joined.ok_or_else(stopped)?))
+/// Returns the proof that a member has the key of its crawl; `None` for an agent that joins for the
+/// first time.
+fn identity_check(dir: &Path, known: &Membership) -> Result<Option<IdentityCheck>, OpenError> {
+    let Some((_, crawl_id)) = &known.given else { return Ok(None) };
+    Ok(Some(read_key(dir, crawl_id)?.check(crawl_id)))
+}
+
+fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, OpenError> {
+    IdentityKey::read(dir, crawl_id).map_err(|error| OpenError::Broken(error.to_string()))
+}
+
+/// Stores the key that the coordinator sent, unless the directory has it.
+fn keep_key(dir: &Path, crawl_id: &str, key: IdentityKey) -> Result<(), OpenError> {
+    let why = match IdentityKey::read(dir, crawl_id) {
+        Ok(ours) if ours == key => return Ok(()),
+        Ok(_) => format!(
+            "{} is not the key of this cluster's crawl; choose another --data",
+            dir.join(IDENTITY_KEY_FILE).display()
+        ),
+        Err(IdentityKeyError::Missing(_)) => match key.write(dir, crawl_id) {
+            Ok(()) => return Ok(()),
+            Err(error) => {
+                let path = dir.join(IDENTITY_KEY_FILE);
+                return Err(OpenError::Broken(format!("{}: {error}", path.display())));
+            }
+        },
+        Err(error) => error.to_string(),
+    };
+    Err(OpenError::Refused(why))
+}
+
+/// Reads and checks the settings of the crawl.
+fn read_settings(toml: &str) -> Result<Settings, OpenError> {
+    Settings::from_toml("the coordinator's settings", toml)
+        .and_then(|settings| settings.check_shared().map(|()| settings))
+        .map_err(|errors| OpenError::Refused(errors.to_string()))
+}
+
+/// Returns the epoch of the last view in the directory; 0 if there is none.
+fn known_epoch(dir: &Path) -> u64 {
+    let bytes = std::fs::read(dir.join(CLUSTER_VIEW_FILE)).unwrap_or_default();
+    let view = cluster_view::decode(&bytes).ok().and_then(|known| known.view);
+    view.map_or(0, |view| view.epoch)
+}
+
+/// Calls to the coordinator that are repeated until they succeed, are refused, or `stop` is
+/// cancelled.
+struct Waiting<'a> {
+    options: &'a JoinOptions,
+    coordinator: &'a CoordinatorClient,
+    stop: &'a CancellationToken,
+}
+
+impl Waiting<'_> {
+    /// Opens the state of an agent that returns, with the settings in force.
+    async fn open_state(
+        &self,
+        known: &Membership,
+        clock: Clock,
+    ) -> Result<(CrawlDir, Database), AgentError> {
+        let settings = self.coordinator.settings(&self.options.coordinator);
+        let settings = self.stop.run_until_cancelled(settings).await;
+        let settings = read_settings(&settings.ok_or_else(stopped)??)?;
+        let key = |crawl_id| read_key(&self.options.dir, crawl_id).map(|key| (crawl_id, key));
+        let crawl = known.given.as_ref().map(|(_, crawl_id)| key(crawl_id.as_str())).transpose()?;
+        let owner = DirOwner { crawl, disk_id: known.disk };
+        let mut tries = OPEN_TRIES;
+        loop {
+            match CrawlDir::open(&self.options.dir, &settings, clock.now(), Some(owner)) {
+                // An earlier membership of this process may be about to release it.
+                Err(OpenError::Disk(DiskError::InUse { .. })) if tries > 0 => tries -= 1,
+                opened => return Ok(opened?),
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
+        }
+    }
+
+    /// Joins the cluster.
+    async fn join(&self, joining: &Joining, known: &Membership) -> Result<Joined, AgentError> {
+        let joined = self.stop.run_until_cancelled(self.coordinator.join(joining, known)).await;
+        Ok(joined.ok_or_else(stopped)??)
+    }
+}
+
+fn stopped() -> OpenError {
+    OpenError::Broken("stopped while waiting to join".to_owned())
 }
 
 async fn serve(
     options: &JoinOptions,
     views: watch::Receiver<Option<Arc<View>>>,
     inbox: &Inbox,
-    hall: &Arc<ControlHandler>,
+    control: &Arc<ControlHandler>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
     options.tls.iter().for_each(Tls::watch);
     options.token.iter().for_each(LiveToken::watch);
     let listener = bind(options.listen).await?;
     let inbox = Arc::new(inbox.clone());
-    let house = Arc::clone(hall) as Arc<dyn api::AgentApi>;
-    let control = RequireToken::new(api::service(house), options.token.clone(), &[]);
+    let control: Arc<dyn api::AgentApi> = Arc::clone(control) as _;
+    let control = RequireToken::new(api::service(control), options.token.clone(), &[]);
     let beside = ExtraServices { routes: Routes::new(control), names: &[api::NAME] };
     PeerServer::start(listener, options.tls.clone(), views, inbox, beside, clock)
         .await

@@ -8,6 +8,7 @@ use crate::engines::seeding::{self, Seed};
 use crate::process::links::LinkRules;
 use crate::storage::crawl_dir::CrawlDir;
 use crivello_common::config::Settings;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Clock;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,13 +27,15 @@ impl Crawl {
         seeds: &mut impl Iterator<Item = Seed>,
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
-        let rules = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by)?;
+        // Compiled before anything is created: a rule that cannot be used must change nothing.
+        LinkRules::check(&settings.live)?;
         let (home, disk) = CrawlDir::open(out, &settings, clock.now(), None)?;
+        let hasher = KeyedHasher::new(home.identity_key, settings.fixed.identity.assign_by);
+        let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
         let known = known.ok_or(AgentError::SeedsCut)?;
         let runtime = fetcher_runtime()?;
         let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-        let crawl = build.crawl(known, None, None, |_, _| Ok(Replication::Solo))?;
-        Ok(crawl)
+        build.crawl(known, None, None, |_, _| Ok(Replication::Solo))
     }
 }

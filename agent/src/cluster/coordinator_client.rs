@@ -2,15 +2,17 @@
 
 use crate::cluster::Membership;
 use crate::storage::OpenError;
+use crivello_common::identity::{IdentityCheck, IdentityKey};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, View};
 use crivello_proto::auth::BearerToken;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_client::CoordinatorClient as GrpcClient;
 use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1};
+use std::error::Error as _;
+use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
@@ -36,6 +38,12 @@ pub struct Joining {
     pub weight: u16,
     /// Random number of this process; not 0.
     pub process: u64,
+    /// Proof that a member has the key of its crawl.
+    pub identity_check: Option<IdentityCheck>,
+    /// Crawl of the agent's state; `None` if it has none yet.
+    pub crawl_id: Option<String>,
+    /// Epoch of the last view on the agent's disk; 0 if there is none.
+    pub known_epoch: u64,
 }
 
 /// Result of joining.
@@ -45,6 +53,8 @@ pub struct Joined {
     pub id: AgentId,
     /// Id of the crawl.
     pub crawl_id: String,
+    /// Secret key of the crawl.
+    pub identity_key: IdentityKey,
     /// End of the lease.
     pub leased_until: Timestamp,
     /// Duration of a lease.
@@ -88,26 +98,41 @@ impl CoordinatorClient {
         Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), shown, clock })
     }
 
-    /// Joins the cluster, with retries as long as they may help. Returns `None` if `stop` is
-    /// cancelled earlier.
+    /// Joins the cluster, with retries as long as they may help.
     ///
     /// # Errors
     /// [`OpenError::Refused`] if a retry would not help.
-    pub async fn join(
+    pub async fn join(&self, joining: &Joining, known: &Membership) -> Result<Joined, OpenError> {
+        self.until_answered(&joining.coordinator, async || {
+            let asked = self.clock.now();
+            self.try_join(joining, known, asked).await
+        })
+        .await
+    }
+
+    /// Returns the settings of the crawl, in TOML; retries as long as that may help.
+    ///
+    /// # Errors
+    /// [`OpenError::Refused`] if a retry would not help.
+    pub async fn settings(&self, coordinator: &str) -> Result<String, OpenError> {
+        self.until_answered(coordinator, async || {
+            let watch = v1::WatchSettingsRequest { known_revision: 0 };
+            let mut settings = self.client.clone().watch_settings(watch).await?.into_inner();
+            let settings = settings.message().await?;
+            Ok(settings.ok_or_else(|| Status::unavailable("the coordinator is stopping"))?.toml)
+        })
+        .await
+    }
+
+    async fn until_answered<T>(
         &self,
-        joining: &Joining,
-        known: &Membership,
-        stop: &CancellationToken,
-    ) -> Result<Option<Joined>, OpenError> {
+        coordinator: &str,
+        call: impl AsyncFn() -> Result<T, Status>,
+    ) -> Result<T, OpenError> {
         let mut said: Option<Timestamp> = None;
         loop {
-            let asked = self.clock.now();
-            let tried = tokio::select! {
-                () = stop.cancelled() => return Ok(None),
-                tried = tokio::time::timeout(JOIN_PATIENCE, self.try_join(joining, known, asked)) => tried,
-            };
-            let status = match tried {
-                Ok(Ok(joined)) => return Ok(Some(joined)),
+            let status = match tokio::time::timeout(JOIN_PATIENCE, call()).await {
+                Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(status)) => status,
                 Err(_) => Status::deadline_exceeded("no answer"),
             };
@@ -120,16 +145,9 @@ impl CoordinatorClient {
             let now = self.clock.now();
             if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
                 said = Some(now);
-                tracing::warn!(
-                    coordinator = joining.coordinator,
-                    "cannot join yet, retrying: {}",
-                    with_cause(&status)
-                );
+                tracing::warn!(coordinator, "cannot join yet, retrying: {}", with_cause(&status));
             }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(None),
-                () = tokio::time::sleep(RETRY_PAUSE) => {}
-            }
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 
@@ -139,24 +157,31 @@ impl CoordinatorClient {
         known: &Membership,
         asked: Timestamp,
     ) -> Result<Joined, Status> {
+        let (id, crawl_id) = known.given.clone().unzip();
+        let crawl_id = crawl_id.or_else(|| joining.crawl_id.clone());
         let request = v1::JoinRequest {
             format_version: FORMAT_VERSION,
-            crawl_id: known.given.as_ref().map(|(_, crawl)| crawl.clone()).unwrap_or_default(),
-            id: known.given.as_ref().map(|&(id, _)| id),
+            crawl_id: crawl_id.unwrap_or_default(),
+            id,
             process: joining.process,
             name: known.name.clone(),
             weight: joining.weight.into(),
             address: joining.address.clone(),
             disk_id: known.disk,
+            identity_check: joining.identity_check.map(Vec::from).unwrap_or_default().into(),
+            known_epoch: joining.known_epoch,
         };
         let answer = self.client.clone().join(request).await?.into_inner();
         let view =
             answer.view.ok_or_else(|| Status::internal("the coordinator returned no view"))?;
         let view = View::try_from(view).map_err(|bad| Status::internal(bad.to_string()))?;
+        let key = <[u8; 16]>::try_from(&*answer.identity_key)
+            .map_err(|_| Status::internal("the coordinator returned no identity key"))?;
         let lease = Duration::from_millis(answer.lease_ms);
         Ok(Joined {
             id: AgentId(answer.id),
             crawl_id: answer.crawl_id,
+            identity_key: IdentityKey::from_bytes(key),
             leased_until: asked + lease,
             lease,
             view: Arc::new(view),
@@ -186,43 +211,31 @@ impl CoordinatorClient {
     /// Its page quota beyond `fetched` pages becomes available to others. Failures are logged.
     pub async fn leave(&self, seat: (AgentId, u64), back: bool, stays: bool, fetched: Option<u64>) {
         let ((id, process), number) = (seat, self.clock.now().0);
-        let pages = |fetched| v1::QuotaReport { allowed: fetched, fetched, wanted: 0, number };
-        let pages = fetched.map(pages);
+        let quota = |fetched| v1::QuotaReport { allowed: fetched, fetched, wanted: 0, number };
         let request = v1::LeaveRequest {
             id: id.0,
             process,
             will_return: back,
             cancel_drain: stays,
-            quota: pages,
+            quota: fetched.map(quota),
         };
         let mut client = self.client.clone();
-        match tokio::time::timeout(CALL_TIMEOUT, client.leave(request)).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(status)) => {
-                tracing::warn!(
-                    "cannot notify the coordinator that this agent ends: {}",
-                    with_cause(&status)
-                );
-            }
-            Err(_) => {
-                tracing::warn!("cannot notify the coordinator that this agent ends: no answer");
-            }
-        }
+        let why = match tokio::time::timeout(CALL_TIMEOUT, client.leave(request)).await {
+            Ok(Ok(_)) => return,
+            Ok(Err(status)) => with_cause(&status),
+            Err(_) => "no answer".to_owned(),
+        };
+        tracing::warn!("cannot notify the coordinator that this agent ends: {why}");
     }
 }
 
 /// Returns the message of a status, followed by those of its causes that it does not contain yet.
 pub fn with_cause(status: &Status) -> String {
-    let mut text = status.message().to_owned();
-    let mut source = std::error::Error::source(status);
-    while let Some(error) = source {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        source = error.source();
-    }
-    text
+    let causes = successors(status.source(), |&cause| cause.source()).map(ToString::to_string);
+    causes.fold(status.message().to_owned(), |text, cause| match text.contains(&cause) {
+        true => text,
+        false => format!("{text}: {cause}"),
+    })
 }
 
 fn may_try_again(status: &Status) -> bool {

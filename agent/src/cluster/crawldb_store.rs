@@ -1,31 +1,13 @@
 //! Implementation of the replication engine's store by the crawl database.
 
-use crate::cluster::store::{OutboxRows, ReplicaStore, RoleRows, RowVisitor};
-use crate::crawldb::{CrawlDb, ExportCursor, GroupRows};
-use crate::messages::{Fact, GroupRole, OutboxChange};
+use crate::cluster::store::{OutboxRows, ReplicaStore, RowVisitor};
+use crate::crawldb::{CrawlDb, ExportCursor};
+use crate::messages::{Fact, OutboxChange, RoleRows};
 use crate::storage::{Batch, Database, DiskError, Family};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
-
-impl RoleRows for GroupRows {
-    fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
-        Self::role(self, group)
-    }
-
-    fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError> {
-        Self::set_role(self, group, role)
-    }
-
-    fn roles_after(
-        &self,
-        group: Option<GroupHash>,
-        most: usize,
-    ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
-        Self::roles_after(self, group, most)
-    }
-}
 
 impl OutboxRows for Database {
     fn outbox_row(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DiskError> {
@@ -38,35 +20,29 @@ impl OutboxRows for Database {
 
     fn write_outbox(&self, changes: &[OutboxChange]) -> Result<(), DiskError> {
         let mut batch = Batch::default();
-        add_outbox_changes(self, &mut batch, changes);
+        add_outbox_changes(&mut batch, changes);
         self.commit(&batch)
     }
 }
 
 /// Adds changes of the outbox to a batch.
-pub fn add_outbox_changes(disk: &Database, batch: &mut Batch, changes: &[OutboxChange]) {
+pub fn add_outbox_changes(batch: &mut Batch, changes: &[OutboxChange]) {
     for (key, value) in changes {
-        match value {
-            Some(value) => disk.put(batch, Family::Outbox, key, value),
-            None => disk.delete(batch, Family::Outbox, key),
-        }
+        batch.change(Family::Outbox, key, value.as_deref());
     }
 }
 
 impl ReplicaStore for CrawlDb {
-    type Roles = GroupRows;
-    type Outbox = Database;
-
-    fn roles(&mut self) -> &mut GroupRows {
+    fn roles(&mut self) -> &mut dyn RoleRows {
         self.group_rows()
     }
 
-    fn outbox(&self) -> &Database {
+    fn outbox(&self) -> &dyn OutboxRows {
         self.disk()
     }
 
-    fn open_group(&mut self, group: GroupHash, not_before: Timestamp) -> Result<(), DiskError> {
-        Self::open_group(self, group, not_before)
+    fn open_group(&mut self, group: GroupHash, taken_over: Timestamp) -> Result<(), DiskError> {
+        Self::open_group(self, group, taken_over)
     }
 
     fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
@@ -75,6 +51,10 @@ impl ReplicaStore for CrawlDb {
 
     fn delete_group(&mut self, group: GroupHash) {
         Self::delete_group(self, group);
+    }
+
+    fn cancel_deletion(&mut self, group: GroupHash) -> bool {
+        Self::cancel_deletion(self, group)
     }
 
     fn rescan_schedule(&mut self) {

@@ -6,21 +6,23 @@
 //! returns everything else as [`ReplicationEffect`]s. It has no thread, socket, clock or disk of
 //! its own, so a simulator can run it.
 
-use crate::cluster::ack_waiters::AckWaiters;
+use crate::cluster::ack_waiters::{AckWaiters, Barrier};
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::outbox::{LaneKey, Outbox};
-use crate::cluster::roles::RecordedRoles;
 use crate::cluster::status::ClusterStatus;
-use crate::cluster::store::{OutboxRows, ReplicaStore, RoleRows};
+use crate::cluster::store::{OutboxRows, ReplicaStore};
 use crate::cluster::traced::Traced;
 use crate::cluster::transfers::Transfers;
 use crate::crawldb::RecentKeys;
-use crate::messages::{CommitNumber, GroupRole, OnAck, OwnershipMessage, PendingSeeds, Role};
-use crate::ownership::{Effect, Ownership};
+use crate::messages::{
+    CommitNumber, GroupRole, OnAck, OwnershipMessage, PendingSeeds, Role, RoleRows,
+};
+use crate::ownership::{Effect, Ownership, OwnershipDecision};
 use crate::storage::DiskError;
 use crate::url_tracing::Tracer;
 use crivello_common::config::Cluster;
 use crivello_common::hash::GroupHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -38,6 +40,9 @@ const ASK_LAST: Duration = Duration::from_secs(300);
 const REPLICATED_MAX: usize = 1 << 18;
 /// Memory for keys of URLs that were recently sent to their owners.
 const RECENTLY_SENT: ByteSize = ByteSize(8 << 20);
+/// Time after which a step ends: commits, peer leases and acknowledgements must not wait for a scan of
+/// all groups.
+const STEP_TIME: Duration = Duration::from_millis(10);
 /// Number of ownership messages that wait for the packet queue from which on no more are created.
 const MESSAGES_MAX: usize = 64;
 
@@ -55,12 +60,17 @@ pub enum SentPacket {
 /// Replication engine of one agent.
 pub struct ReplicationEngine {
     pub(super) me: AgentId,
+    pub(super) hasher: KeyedHasher,
     pub(super) replication: u32,
     pub(super) tracer: Arc<Tracer>,
     pub(super) status: Arc<ClusterStatus>,
     pub(super) ownership: Ownership,
     pub(super) outbox: Outbox,
     pub(super) waiters: AckWaiters<OnAck>,
+    /// Number of commits of this process.
+    pub(super) commits: u64,
+    /// Number of those commits that are synced.
+    pub(super) synced: u64,
     pub(super) transfers: Transfers,
     pub(super) traced: Traced,
     /// Seed requests of commits that have links to other agents.
@@ -75,8 +85,6 @@ pub struct ReplicationEngine {
     pub(super) replicated: HashSet<GroupHash, foldhash::fast::RandomState>,
     pub(super) recently_sent: RecentKeys,
     pub(super) effects: Vec<ReplicationEffect>,
-    /// Delay between two visits to a host.
-    delay: Duration,
     /// Groups that must be drained before they are handed off.
     draining: BTreeSet<GroupHash>,
     /// Groups whose [`ReplicationEffect::Recall`] is still in `effects`.
@@ -88,6 +96,10 @@ pub struct ReplicationEngine {
     expired_epoch: u64,
     fetch_deadline: Timestamp,
     was_open: bool,
+    /// Groups whose authority was taken at the start of a visit; the next step opens them.
+    taken_on_demand: Vec<GroupHash>,
+    /// True if the last step ended before its work did.
+    pub(super) has_more: bool,
 }
 
 impl ReplicationEngine {
@@ -96,21 +108,24 @@ impl ReplicationEngine {
     /// # Errors
     /// [`DiskError`] if the disk fails.
     pub fn new(
-        me: AgentId,
+        (me, hasher): (AgentId, KeyedHasher),
         settings: &Cluster,
         tracer: Arc<Tracer>,
         status: Arc<ClusterStatus>,
-        rows: &impl OutboxRows,
+        rows: &dyn OutboxRows,
         now: Timestamp,
     ) -> Result<Self, DiskError> {
         Ok(Self {
             me,
+            hasher,
             replication: settings.replication,
             tracer,
             status,
             ownership: Ownership::new(me, settings, now),
             outbox: Outbox::open(rows)?,
             waiters: AckWaiters::default(),
+            commits: 0,
+            synced: 0,
             transfers: Transfers::default(),
             traced: Traced::default(),
             seeds: HashMap::new(),
@@ -120,7 +135,6 @@ impl ReplicationEngine {
             replicated: HashSet::default(),
             recently_sent: RecentKeys::new(RECENTLY_SENT),
             effects: Vec::new(),
-            delay: Duration::ZERO,
             draining: BTreeSet::new(),
             recalled: BTreeSet::new(),
             drain_check_at: now,
@@ -129,12 +143,9 @@ impl ReplicationEngine {
             expired_epoch: 0,
             fetch_deadline: Timestamp::ZERO,
             was_open: false,
+            taken_on_demand: Vec::new(),
+            has_more: false,
         })
-    }
-
-    /// Sets the delay between two visits to a host from the live settings.
-    pub const fn set_delay(&mut self, delay: Duration) {
-        self.delay = delay;
     }
 
     /// Returns the effects since the last call, in order.
@@ -158,32 +169,23 @@ impl ReplicationEngine {
     /// Returns the number of groups that are being drained, and of transfers in progress.
     #[must_use]
     pub fn handoffs(&self) -> usize {
-        self.transfers.len() + self.draining.len()
+        self.transfers.0.len() + self.draining.len()
     }
 
-    /// Runs `f` on the ownership state, then applies its changes of roles and its effects.
-    pub(super) fn decide<S: ReplicaStore, T>(
+    /// Runs `f` on the ownership state, then applies its changes of roles and its effects. The hosts
+    /// of a group that this agent becomes the authority of may have been visited by another agent
+    /// until `taken_over`; zero if their rows are those of the last authority.
+    pub(super) fn decide<T>(
         &mut self,
-        store: &mut S,
-        not_before: Timestamp,
-        f: impl FnOnce(&mut Ownership, &mut RecordedRoles<'_, S::Roles>, &mut Vec<Effect>) -> T,
+        store: &mut dyn ReplicaStore,
+        taken_over: Timestamp,
+        f: impl FnOnce(&mut Ownership, &mut OwnershipDecision<'_>) -> T,
     ) -> Result<T, DiskError> {
-        let mut effects = Vec::new();
-        let mut roles = RecordedRoles::new(store.roles());
-        let result = f(&mut self.ownership, &mut roles, &mut effects);
-        for group in roles.into_changed()? {
-            match store.roles().role(group)? {
-                Some(GroupRole { role: Role::Authority { .. }, .. }) => {
-                    store.open_group(group, not_before)?;
-                    // If it was open before, its hosts may have been skipped.
-                    store.rescan_schedule();
-                }
-                Some(_) => {
-                    self.replicated.remove(&group);
-                    store.close_group(group)?;
-                }
-                None => {}
-            }
+        let mut decision = OwnershipDecision::new(store.roles());
+        let result = f(&mut self.ownership, &mut decision);
+        let (changed, effects) = decision.finish()?;
+        for group in changed {
+            self.on_role_set(store, group, taken_over)?;
         }
         for effect in effects {
             self.carry_out(store, effect);
@@ -191,7 +193,29 @@ impl ReplicationEngine {
         Ok(result)
     }
 
-    fn carry_out<S: ReplicaStore>(&mut self, store: &mut S, effect: Effect) {
+    /// Opens or closes a group whose role was set.
+    fn on_role_set(
+        &mut self,
+        store: &mut dyn ReplicaStore,
+        group: GroupHash,
+        taken_over: Timestamp,
+    ) -> Result<(), DiskError> {
+        match store.roles().role(group)? {
+            Some(GroupRole { role: Role::Authority { .. }, .. }) => {
+                store.open_group(group, taken_over)?;
+                // If it was open before, its hosts may have been skipped.
+                store.rescan_schedule();
+            }
+            Some(_) => {
+                self.replicated.remove(&group);
+                store.close_group(group)?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, store: &mut dyn ReplicaStore, effect: Effect) {
         match effect {
             Effect::Send { to, message } => {
                 self.messages.entry(to).or_default().push_back(message);
@@ -206,35 +230,36 @@ impl ReplicationEngine {
         }
     }
 
-    /// Returns the earliest time to fetch a group that was not handed off to this agent: its last
-    /// owner may have just visited its hosts.
-    pub(super) fn not_before(&self, now: Timestamp) -> Timestamp {
-        now + self.delay
-    }
-
-    /// Continues the handoff of this epoch. `clock` measures the duration of scans: the pause after
-    /// a scan is a multiple of it.
+    /// Continues the handoff of this epoch, for `STEP_TIME` at most: [`Self::has_more`] returns
+    /// true if there is more to do. `clock` measures the duration of this, and of scans: the pause
+    /// after a scan is a multiple of it.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn step<S: ReplicaStore>(
+    pub fn step(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         now: Timestamp,
         clock: &dyn Fn() -> Timestamp,
     ) -> Result<(), DiskError> {
-        let not_before = self.not_before(now);
+        let taken_over = now;
         if now >= self.ask_at {
             self.ask_at = now + self.ask_every;
             self.ask_every = (2 * self.ask_every).min(ASK_LAST);
             self.ownership.ask_again();
         }
+        for group in std::mem::take(&mut self.taken_on_demand) {
+            self.on_role_set(store, group, taken_over)?;
+        }
+        let ends = clock() + STEP_TIME;
+        self.has_more = false;
         while self.messages.values().map(VecDeque::len).sum::<usize>() < MESSAGES_MAX {
             let now = clock();
-            let more = self.decide(store, not_before, |ownership, roles, effects| {
-                ownership.step(roles, now, effects)
-            })?;
-            if !more {
+            if now >= ends {
+                self.has_more = true;
+                break;
+            }
+            if !self.decide(store, taken_over, |ownership, d| ownership.step(d, now))? {
                 break;
             }
         }
@@ -249,9 +274,9 @@ impl ReplicationEngine {
     }
 
     /// Hands off groups that have no visits, pages in the pipeline or pending pages any more.
-    fn check_drained<S: ReplicaStore>(
+    fn check_drained(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         if self.draining.is_empty() || now < self.drain_check_at {
@@ -265,18 +290,15 @@ impl ReplicationEngine {
                 && !self.recalled.contains(group)
         };
         let drained: Vec<GroupHash> = self.draining.iter().copied().filter(is_drained).collect();
-        let not_before = self.not_before(now);
         for group in drained {
             self.draining.remove(&group);
-            self.decide(store, not_before, |ownership, roles, effects| {
-                ownership.on_drained(group, roles, effects);
-            })?;
+            self.decide(store, now, |ownership, d| ownership.on_drained(group, d))?;
         }
         Ok(())
     }
 
-    fn update_fetch_deadline<S: ReplicaStore>(&mut self, store: &mut S, now: Timestamp) {
-        let until = self.fence_until();
+    fn update_fetch_deadline(&mut self, store: &mut dyn ReplicaStore, now: Timestamp) {
+        let until = self.ownership.fetch_deadline();
         if until != self.fetch_deadline {
             self.fetch_deadline = until;
             self.effects.push(ReplicationEffect::FetchDeadline(until));
@@ -293,39 +315,75 @@ impl ReplicationEngine {
         self.was_open = open;
     }
 
-    fn fence_until(&self) -> Timestamp {
-        let Some(view) = self.ownership.view() else { return Timestamp::ZERO };
-        let alive = view.agent(self.me).is_some_and(|agent| agent.state != AgentState::Dead);
-        let others = view.agents.iter().filter(|a| a.id != self.me && a.state != AgentState::Dead);
-        if alive { self.ownership.fence.until(others.map(|a| a.id)) } else { Timestamp::ZERO }
-    }
-
     /// Returns true if a visit to a host of a group may begin.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn may_fetch<R: RoleRows>(
+    pub fn may_fetch(
         &mut self,
         group: GroupHash,
-        rows: &mut R,
+        rows: &mut dyn RoleRows,
         now: Timestamp,
     ) -> Result<bool, DiskError> {
-        let mut roles = RecordedRoles::new(rows);
-        let may = self.ownership.may_fetch(group, &mut roles, now);
-        // A group whose authority is taken here is open already, because its hosts are scheduled.
-        roles.into_changed().map(|_| may)
+        let mut decision = OwnershipDecision::new(rows);
+        let may = self.ownership.may_fetch(group, &mut decision, now);
+        let (changed, _) = decision.finish()?;
+        self.taken_on_demand.extend(changed);
+        Ok(may)
+    }
+
+    /// Returns true if the last [`Self::step`] ended before its work did.
+    #[must_use]
+    pub const fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Returns true if an acknowledgement, a row, a message or a transfer waits for a sync of the
+    /// state: nothing leaves this agent before everything that it follows from is synced.
+    #[must_use]
+    pub fn wants_sync(&self) -> bool {
+        !self.is_synced()
+            && (self.waiters.await_any(Barrier::Sync)
+                || self.outbox.awaits_sync(self.me)
+                || !self.messages.is_empty()
+                || !self.transfers.0.is_empty())
+    }
+
+    /// Handles a sync of the state: all commits so far are on disk.
+    pub fn on_synced(&mut self) {
+        self.synced = self.commits;
+        self.outbox.on_synced();
+        for action in self.waiters.reached(Barrier::Sync, Some(self.synced + 1)) {
+            self.complete(action);
+        }
+    }
+
+    /// Returns true if all commits are synced.
+    pub(super) const fn is_synced(&self) -> bool {
+        self.synced == self.commits
+    }
+
+    /// Continues the check that all groups are copied; see [`Ownership::check_copies`].
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn check_copies(&mut self, rows: &mut dyn RoleRows, wanted: u64) -> Result<u64, DiskError> {
+        let mut decision = OwnershipDecision::new(rows);
+        let complete = self.ownership.check_copies(wanted, &mut decision);
+        decision.finish().map(|_| complete)
     }
 
     /// Clears the state of the epoch.
     pub(super) fn reset(&mut self, now: Timestamp) {
         self.messages.clear();
-        self.transfers.clear();
+        self.transfers.0.clear();
         self.sent.clear();
         self.draining.clear();
         self.effects.retain(|effect| !matches!(effect, ReplicationEffect::Recall(_)));
         self.recalled.clear();
         self.replicated.clear();
         self.recently_sent.clear();
+        self.taken_on_demand.clear();
         (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
     }
 
@@ -352,14 +410,14 @@ impl ReplicationEngine {
     /// Returns true if all groups that other agents must have are stored there.
     #[must_use]
     pub fn has_shared_all(&self) -> bool {
-        self.ownership.is_settled() && self.transfers.is_empty() && self.draining.is_empty()
+        self.ownership.is_settled() && self.transfers.0.is_empty() && self.draining.is_empty()
     }
 
     /// Returns true if this agent is draining and has no group left.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn is_drained<S: ReplicaStore>(&self, store: &mut S) -> Result<bool, DiskError> {
+    pub fn is_drained(&self, store: &mut dyn ReplicaStore) -> Result<bool, DiskError> {
         let me = self.ownership.view().and_then(|view| view.agent(self.me));
         let draining = me.is_some_and(|me| me.state == AgentState::Draining);
         Ok(draining && self.is_settled() && store.roles().roles_after(None, 1)?.is_empty())

@@ -5,15 +5,14 @@ use crate::cluster::ByAgent;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::ReplicationEngine;
 use crate::cluster::inbound::OpenCommits;
-use crate::cluster::outbox::LaneKey;
+use crate::cluster::outbox::{LaneKey, RowsByAgent};
 use crate::cluster::store::ReplicaStore;
-use crate::messages::{Ack, Commit, OnAck, PendingAck};
+use crate::messages::{Ack, Commit, OnAck, PendingAck, SeedAnswer};
 use crate::peers::Lane;
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, AgentState, View};
-use std::collections::BTreeMap;
+use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
 
 /// Consequence of a view for this agent.
@@ -31,15 +30,15 @@ impl ReplicationEngine {
         self.next_view.take()
     }
 
-    /// Puts a view into force. All jobs on groups must be done, and all facts committed.
+    /// Puts a view into force. All facts must be committed.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn begin_epoch<S: ReplicaStore>(
+    pub fn begin_epoch(
         &mut self,
         view: &Arc<View>,
         open: &mut OpenCommits<'_>,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         now: Timestamp,
     ) -> Result<MembershipOutcome, DiskError> {
         match self.ownership.on_view(view.clone()) {
@@ -51,12 +50,17 @@ impl ReplicationEngine {
             }
         }
         store.set_lost_archives(&view.refetched);
-        let living = view.agents.iter().filter(|a| a.state != AgentState::Dead).count();
+        let living = view.living().count();
         tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
         let open_acks = std::mem::take(&mut open.pages.acks).into_iter().map(|ack| ack.action);
         for action in self.waiters.clear().into_iter().chain(open_acks) {
-            if let OnAck::Answer(answer) = action {
-                self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::OtherEpoch));
+            match action {
+                OnAck::Answer(answer) => {
+                    self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::OtherEpoch));
+                }
+                OnAck::AnswerSeeds(number) => self.answer_seeds(number, |_| SeedAnswer::NotNow),
+                // The rows are stored for the owners of this epoch below.
+                OnAck::Remove(_) => {}
             }
         }
         self.reset(now);
@@ -69,15 +73,18 @@ impl ReplicationEngine {
         }
         store.rescan_schedule();
         self.effects.push(ReplicationEffect::EnterEpoch(view.clone()));
-        let alive = view.agent(self.me).is_some_and(|me| me.state != AgentState::Dead);
-        Ok(if alive { MembershipOutcome::Continue } else { MembershipOutcome::Evicted })
+        Ok(if view.is_alive(self.me) {
+            MembershipOutcome::Continue
+        } else {
+            MembershipOutcome::Evicted
+        })
     }
 
     /// Moves the facts of a row to the lanes of the owners of this epoch.
-    fn redirect<S: ReplicaStore>(
+    fn redirect(
         &mut self,
         commit: &mut Commit,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         (lane, seq): (LaneKey, u64),
         now: Timestamp,
     ) -> Result<(), DiskError> {
@@ -103,12 +110,8 @@ impl ReplicationEngine {
             commit.acks.push(PendingAck { action: OnAck::Remove(rows), replicas });
         }
         if !stays {
-            let mut rows = BTreeMap::new();
-            for (owner, facts) in by_agent {
-                rows.insert(owner, self.outbox.push((owner, Lane::Main), number, facts));
-            }
-            let ownership = &self.ownership;
-            self.traced.redirect((lane, seq), |group| ownership.owner(group), &rows);
+            let rows = self.outbox.push_all(by_agent, Lane::Main, number);
+            self.traced.redirect(seq, |group| self.ownership.owner(group), &rows);
             self.outbox.remove(lane, seq);
         }
         Ok(())
@@ -116,9 +119,9 @@ impl ReplicationEngine {
 
     /// Keeps a row in a view in which no agent owns anything: facts for owners move to the lane of
     /// this agent, and their pages stay pending.
-    fn keep_until_owned<S: ReplicaStore>(
+    fn keep_until_owned(
         &mut self,
-        store: &S,
+        store: &dyn ReplicaStore,
         lane: LaneKey,
         seq: u64,
     ) -> Result<(), DiskError> {
@@ -126,7 +129,7 @@ impl ReplicationEngine {
             let facts = self.outbox.read(store.outbox(), lane, seq)?;
             let number = self.outbox.commit_of(lane, seq);
             self.outbox.push((self.me, Lane::Main), number, facts);
-            self.traced.redirect((lane, seq), |_| None, &BTreeMap::new());
+            self.traced.redirect(seq, |_| None, &RowsByAgent::new());
             self.outbox.remove(lane, seq);
         }
         Ok(())
@@ -134,9 +137,9 @@ impl ReplicationEngine {
 
     /// Keeps the facts for an agent that is still an in-sync replica of their groups, and drops all
     /// others: for those groups a replica receives all rows.
-    fn keep_copies<S: ReplicaStore>(
+    fn keep_copies(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         lane: LaneKey,
         seq: u64,
     ) -> Result<(), DiskError> {
@@ -150,8 +153,8 @@ impl ReplicationEngine {
                 && lacking.replace(group) != Some(group)
             {
                 // If it becomes a replica again later, it lacks this fact.
-                self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
-                    ownership.remove_in_sync(group, lane.0, roles);
+                self.decide(store, Timestamp::ZERO, |ownership, d| {
+                    ownership.remove_in_sync(group, lane.0, d);
                 })?;
             }
         }
@@ -162,9 +165,9 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    fn needs_copy<S: ReplicaStore>(
+    fn needs_copy(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         fact: &[u8],
         holder: AgentId,
     ) -> Result<bool, DiskError> {

@@ -5,12 +5,14 @@ use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::{ReplicationEngine, SentPacket};
 use crate::cluster::inbox::InboundMsg;
 use crate::cluster::store::ReplicaStore;
-use crate::messages::{Ack, Commit, Fact, Found, GroupRole, OnAck, PendingAck, PendingSeeds, Role};
-use crate::ownership::{OwnershipMessage, TransferKind};
+use crate::messages::{
+    Ack, Commit, Fact, Found, OnAck, OwnershipMessage, PendingAck, PendingSeeds, Role, TransferKind,
+};
 use crate::peers::{Body, Lane, PeerEvent};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
@@ -39,11 +41,11 @@ impl ReplicationEngine {
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn on_message<S: ReplicaStore>(
+    pub fn on_message(
         &mut self,
         message: InboundMsg,
         open: &mut OpenCommits<'_>,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         match message {
@@ -87,18 +89,18 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    fn on_packet<S: ReplicaStore>(
+    fn on_packet(
         &mut self,
         (from, body, action): (AgentId, Body, OnAck),
         open: &mut OpenCommits<'_>,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         let mut replicas = BTreeSet::new();
         match body {
             Body::Facts(facts) => {
                 let first = open.pages.found.len();
-                replicas = self.store_as_owner(store, &facts, None, open, now)?;
+                replicas = self.store_as_owner(store, &facts, open, now)?;
                 self.traced.arrive(&self.tracer, &open.pages.found[first..], from, now);
                 open.pages.acks.push(PendingAck { action, replicas });
                 return Ok(());
@@ -113,9 +115,6 @@ impl ReplicationEngine {
                     }
                     TransferKind::Handoff { keeps, .. } => {
                         let except = keeps.then_some(from);
-                        if let Some(from) = except {
-                            open.facts.already_at.insert(group, from);
-                        }
                         // This is required for a group without rows, too.
                         self.become_owner(store, group, now)?;
                         replicas =
@@ -126,15 +125,22 @@ impl ReplicationEngine {
                     self.on_rows_received(store, group, from, kind, now)?;
                 }
             }
-            Body::Ownership(message) => self.on_ownership_message(store, from, &message, now)?,
+            Body::Ownership(message) => {
+                self.decide(store, now, |ownership, d| {
+                    ownership.on_message(from, &message, d);
+                })?;
+                if matches!(message, OwnershipMessage::ScanDone) {
+                    store.rescan_schedule();
+                }
+            }
         }
         open.facts.acks.push(PendingAck { action, replicas });
         Ok(())
     }
 
-    fn on_rows_received<S: ReplicaStore>(
+    fn on_rows_received(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         group: GroupHash,
         from: AgentId,
         kind: TransferKind,
@@ -145,51 +151,34 @@ impl ReplicationEngine {
         }
         // The rows of the last authority contain the time at which each host may be visited.
         let exact = matches!(kind, TransferKind::Handoff { authority: true, .. });
-        let not_before = if exact { now } else { self.not_before(now) };
-        self.decide(store, not_before, |ownership, roles, effects| {
-            ownership.on_rows_received(group, from, kind, roles, effects);
+        let taken_over = if exact { Timestamp::ZERO } else { now };
+        self.decide(store, taken_over, |ownership, d| {
+            ownership.on_rows_received(group, from, kind, d);
         })?;
         store.rescan_schedule();
         Ok(())
     }
 
-    fn on_ownership_message<S: ReplicaStore>(
-        &mut self,
-        store: &mut S,
-        from: AgentId,
-        message: &OwnershipMessage,
-        now: Timestamp,
-    ) -> Result<(), DiskError> {
-        let not_before = self.not_before(now);
-        self.decide(store, not_before, |ownership, roles, effects| {
-            ownership.on_message(from, message, roles, effects);
-        })?;
-        if matches!(message, OwnershipMessage::ScanDone) {
-            store.rescan_schedule();
-        }
-        Ok(())
-    }
-
     /// Stores facts of groups that this agent owns: new URLs in the commit of pages, all others in
     /// the commit of facts. Returns the replicas that must store them too.
-    fn store_as_owner<S: ReplicaStore>(
+    fn store_as_owner(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         encoded: &[Bytes],
-        except: Option<AgentId>,
         open: &mut OpenCommits<'_>,
         now: Timestamp,
     ) -> Result<BTreeSet<AgentId>, DiskError> {
         let first = open.facts.facts.len();
-        let replicas = self.store_all_as_owner(store, encoded, except, open.facts, now)?;
+        let replicas = self.store_all_as_owner(store, encoded, None, open.facts, now)?;
         let stored = open.facts.facts.split_off(first);
         for fact in stored {
             match fact {
                 Fact::Queued { host, name, url } if url.attempts == 0 => {
-                    let (depth, kind, hash) = (url.depth, url.kind, url.hash);
+                    let (depth, kind, hash, finder) = (url.depth, url.kind, url.hash, url.finder);
                     let url = CrawlUrl::from_parts(url.origin, &name, &url.path);
-                    open.pages.found.push(Found { url, host, hash, depth, kind });
+                    open.pages.found.push(Found { url, host, hash, depth, kind, finder });
                 }
+                // Already noted as a fact of this commit.
                 fact => open.facts.facts.push(fact),
             }
         }
@@ -198,9 +187,9 @@ impl ReplicationEngine {
 
     /// Stores facts of groups that this agent owns in the commit of facts. Returns the replicas
     /// that must store them too.
-    pub(super) fn store_all_as_owner<S: ReplicaStore>(
+    pub(super) fn store_all_as_owner(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         encoded: &[Bytes],
         except: Option<AgentId>,
         commit: &mut Commit,
@@ -209,7 +198,7 @@ impl ReplicationEngine {
         let mut replicas = BTreeSet::new();
         let mut by_agent = ByAgent::new();
         for bytes in encoded {
-            let Some(fact) = decode(bytes) else { continue };
+            let Some(fact) = decode(bytes, &self.hasher) else { continue };
             let group = fact.group();
             if self.ownership.owner(group) != Some(self.me) {
                 tracing::warn!("ignoring a received fact: another agent owns its group");
@@ -224,59 +213,59 @@ impl ReplicationEngine {
                     by_agent.entry(holder).or_default().push(bytes.clone());
                 }
             }
-            commit.facts.push(fact);
+            commit.add_fact(fact, except);
         }
-        for (holder, facts) in by_agent {
-            self.outbox.push((holder, Lane::Replicas), None, facts);
-        }
+        self.outbox.push_all(by_agent, Lane::Replicas, None);
         Ok(replicas)
     }
 
     /// Stores facts of groups that `from` owns.
-    fn store_as_replica<S: ReplicaStore>(
+    fn store_as_replica(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         encoded: &[Bytes],
         from: AgentId,
         commit: &mut Commit,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        let not_before = self.not_before(now);
         let mut last = None;
         for bytes in encoded {
-            let Some(fact) = decode(bytes) else { continue };
+            let Some(fact) = decode(bytes, &self.hasher) else { continue };
             let group = fact.group();
             if last.replace(group) != Some(group) {
-                self.decide(store, not_before, |ownership, roles, _| {
-                    ownership.store_as_replica(group, from, roles);
+                store.cancel_deletion(group);
+                self.decide(store, now, |ownership, d| {
+                    ownership.store_as_replica(group, from, d);
                 })?;
             }
-            commit.facts.push(fact);
+            commit.add_fact(fact, None);
         }
         Ok(())
     }
 
     /// Sets this agent's role to owner for a group whose rows are about to be stored. Returns true
     /// if this agent is the authority and all replicas have the whole group.
-    pub(super) fn become_owner<S: ReplicaStore>(
+    pub(super) fn become_owner(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         group: GroupHash,
         now: Timestamp,
     ) -> Result<bool, DiskError> {
         if self.replicated.contains(&group) {
             return Ok(true);
         }
-        let not_before = self.not_before(now);
-        self.decide(store, not_before, |ownership, roles, _| {
-            ownership.store_as_owner(group, roles);
+        let was_deleted = store.cancel_deletion(group);
+        self.decide(store, now, |ownership, d| {
+            if was_deleted {
+                ownership.keep_deleted(group, d);
+            }
+            ownership.store_as_owner(group, d);
         })?;
-        use crate::cluster::store::RoleRows as _;
-        let role = store.roles().role(group)?;
-        let mut replicated = matches!(role, Some(GroupRole { role: Role::Authority { .. }, .. }));
-        for &holder in self.ownership.replicas(group).iter() {
-            replicated &= self.is_in_sync(store, group, holder)?;
-        }
+        let replicated = store.roles().role(group)?.is_some_and(|tag| {
+            let replicas = self.ownership.replicas(group);
+            matches!(tag.role, Role::Authority { .. })
+                && replicas.iter().all(|&holder| self.ownership.is_in_sync(&tag, holder))
+        });
         if replicated {
             self.remember_replicated(group);
         }
@@ -284,35 +273,32 @@ impl ReplicationEngine {
     }
 
     /// Returns true if `holder` has all rows of a group of which this agent is the authority.
-    pub(super) fn is_in_sync<S: ReplicaStore>(
-        &mut self,
-        store: &mut S,
+    pub(super) fn is_in_sync(
+        &self,
+        store: &mut dyn ReplicaStore,
         group: GroupHash,
         holder: AgentId,
     ) -> Result<bool, DiskError> {
-        self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
-            ownership.is_in_sync(group, holder, roles)
-        })
+        let tag = store.roles().role(group)?;
+        Ok(tag.is_some_and(|tag| self.ownership.is_in_sync(&tag, holder)))
     }
 
     /// Handles the acknowledgement of a packet: the receiver has stored it.
-    fn on_stored<S: ReplicaStore>(
+    fn on_stored(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         packet: u64,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         match self.sent.remove(&packet) {
             Some(SentPacket::Row(lane, seq)) => self.on_row_stored(lane, seq, now),
             Some(SentPacket::Chunk(group, to)) => {
-                let complete = self.transfers.acknowledged(group, to, packet);
-                if let Some(TransferKind::Handoff { .. }) = complete {
-                    self.effects.push(ReplicationEffect::GroupSent);
-                }
-                if complete.is_some() {
-                    let not_before = self.not_before(now);
-                    self.decide(store, not_before, |ownership, roles, effects| {
-                        ownership.on_transferred(group, to, roles, effects);
+                if let Some(kind) = self.transfers.acknowledged(group, to, packet) {
+                    if matches!(kind, TransferKind::Handoff { .. }) {
+                        self.effects.push(ReplicationEffect::GroupSent);
+                    }
+                    self.decide(store, now, |ownership, d| {
+                        ownership.on_transferred(group, to, d);
                     })?;
                 }
             }
@@ -322,8 +308,8 @@ impl ReplicationEngine {
     }
 }
 
-fn decode(bytes: &[u8]) -> Option<Fact> {
-    let fact = facts::decode(bytes);
+fn decode(bytes: &[u8], hasher: &KeyedHasher) -> Option<Fact> {
+    let fact = facts::decode(bytes, hasher);
     if fact.is_none() {
         tracing::warn!("ignoring a received fact: it cannot be decoded");
     }

@@ -77,9 +77,9 @@ pub struct Inbox {
 
 impl Inbox {
     /// Enqueues a message. If the queue is full or the writer has ended, the message is dropped,
-    /// which refuses it if its sender waits for an answer.
-    pub fn offer(&self, message: InboundMsg) {
-        let _ = self.messages.try_send(message);
+    /// which refuses it if its sender waits for an answer; returns false then.
+    pub fn offer(&self, message: InboundMsg) -> bool {
+        self.messages.try_send(message).is_ok()
     }
 
     /// Enqueues a message that must not be lost. Waits while the queue is full.
@@ -92,8 +92,14 @@ impl Inbox {
 }
 
 impl PeerHandler for Inbox {
-    fn on_packet(&self, from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack>) {
-        self.offer(InboundMsg::Packet { from, epoch, body, answer });
+    fn on_packet(
+        &self,
+        from: PacketOrigin,
+        epoch: u64,
+        body: Body,
+        answer: oneshot::Sender<Ack>,
+    ) -> bool {
+        self.offer(InboundMsg::Packet { from, epoch, body, answer })
     }
 
     fn on_ip_leases(

@@ -21,7 +21,6 @@ mod outbound;
 mod outbox;
 mod packet_queue;
 mod replication;
-mod roles;
 mod status;
 mod store;
 mod traced;
@@ -40,7 +39,7 @@ pub use membership::Membership;
 pub use packet_queue::PacketQueue;
 pub use replication::{ClusterParts, ClusterReplication, Replication};
 pub use status::ClusterStatus;
-pub use store::{OutboxRows, ReplicaStore, RoleRows, RowVisitor};
+pub use store::{OutboxRows, ReplicaStore, RowVisitor};
 
 use bytes::Bytes;
 use crivello_common::view::AgentId;

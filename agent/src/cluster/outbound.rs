@@ -2,20 +2,22 @@
 //! acknowledgement.
 
 use crate::cluster::ByAgent;
+use crate::cluster::ack_waiters::Barrier;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::{ReplicationEngine, SentPacket};
 use crate::cluster::outbox::LaneKey;
 use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::store::ReplicaStore;
 use crate::cluster::traced::{Traced, trace_assigned, trace_merged};
-use crate::cluster::transfers::SentChunk;
 use crate::messages::{
-    Ack, Commit, CommitKind, Fact, Found, OnAck, OutboxChange, PendingAck, SeedAnswer,
+    Ack, Commit, CommitKind, CommitNumber, Fact, Found, OnAck, OutboxChange, PendingAck,
+    PendingSeeds, SeedAnswer,
 };
 use crate::peers::{Body, Lane, RejectReason};
 use crate::storage::{DiskError, facts};
 use crate::url_tracing::{FoundAt, key};
 use bytes::Bytes;
+use crivello_common::discard::Discard;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +35,10 @@ impl ReplicationEngine {
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn route<S: ReplicaStore>(
+    pub fn route(
         &mut self,
         commit: &mut Commit,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         if commit.kind != CommitKind::Pages {
@@ -47,7 +49,8 @@ impl ReplicationEngine {
         (routing.released, routing.complete) = self.outbox.take_complete(store.outbox())?;
         let number = self.outbox.next();
         routing.number = Some(number);
-        routing.replicated = self.has_replicas();
+        let has_others = self.ownership.view().is_some_and(|view| view.agents.len() > 1);
+        routing.replicated = has_others && self.replication > 1;
         let tracer = self.tracer.clone();
         let mut by_agent = ByAgent::new();
         for (page, _) in pages {
@@ -87,17 +90,14 @@ impl ReplicationEngine {
                 }
             }
         }
-        for (owner, facts) in by_agent {
-            let rows = self.outbox.push((owner, Lane::Main), Some(number), facts);
-            self.traced.put(owner, &rows);
-        }
+        self.traced.put(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
         Ok(())
     }
 
     /// Returns the owner of a URL, or `None` if it is this agent.
-    fn other_owner<S: ReplicaStore>(
+    fn other_owner(
         &mut self,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
         link: &Found,
         now: Timestamp,
     ) -> Result<Option<AgentId>, DiskError> {
@@ -108,22 +108,20 @@ impl ReplicationEngine {
         }
     }
 
-    fn has_replicas(&self) -> bool {
-        let others = self.ownership.view().is_some_and(|view| view.agents.len() > 1);
-        others && self.replication > 1
-    }
-
     /// Enqueues the rows that an applied commit changed for the replicas. Returns the changes of
     /// the outbox for the commit's batch.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn enqueue<S: ReplicaStore>(
+    pub fn enqueue(
         &mut self,
         commit: &mut Commit,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
     ) -> Result<Vec<OutboxChange>, DiskError> {
-        let new = self.replicate(commit, store)?;
+        let mut new = self.replicate(commit, store)?;
+        if !commit.seeds.is_empty() {
+            new.extend(self.replicate_seeds(&commit.found, store)?);
+        }
         if let Some(number) = commit.routing.number {
             let mut replicas = BTreeSet::new();
             for group in new.iter().filter_map(|fact| facts::group_of(fact)) {
@@ -140,13 +138,38 @@ impl ReplicationEngine {
         Ok(self.outbox.take_changes())
     }
 
+    /// Enqueues seeds for those replicas of their groups that may lack them, because a known seed is
+    /// no change. Returns all seeds, which are answered once the replicas have them.
+    fn replicate_seeds(
+        &mut self,
+        seeds: &[Found],
+        store: &mut dyn ReplicaStore,
+    ) -> Result<Vec<Bytes>, DiskError> {
+        let (mut copies, mut all) = (ByAgent::new(), Vec::new());
+        for seed in seeds {
+            let group = seed.host.group;
+            if self.ownership.owner(group) != Some(self.me) {
+                continue;
+            }
+            let bytes = Bytes::from(facts::encode_found(seed));
+            for &holder in self.ownership.replicas(group).iter() {
+                if !self.is_in_sync(store, group, holder)? {
+                    copies.entry(holder).or_default().push(bytes.clone());
+                }
+            }
+            all.push(bytes);
+        }
+        self.outbox.push_all(copies, Lane::Replicas, None);
+        Ok(all)
+    }
+
     /// Enqueues the changed rows of groups that this agent owns for their replicas. Returns the new
     /// URLs among them. If the group of a page has another owner by now, the page's outcome is sent
     /// to the owner.
-    fn replicate<S: ReplicaStore>(
+    fn replicate(
         &mut self,
         commit: &mut Commit,
-        store: &mut S,
+        store: &mut dyn ReplicaStore,
     ) -> Result<Vec<Bytes>, DiskError> {
         let of_pages = commit.kind == CommitKind::Pages;
         let (mut copies, mut outcomes, mut new) = (ByAgent::new(), ByAgent::new(), Vec::new());
@@ -156,8 +179,8 @@ impl ReplicationEngine {
             let owner = self.ownership.owner(group);
             if owner == Some(self.me) {
                 if !self.replicated.contains(&group) && checked.insert(group) {
-                    self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
-                        ownership.send_to_replicas(group, roles);
+                    self.decide(store, Timestamp::ZERO, |ownership, d| {
+                        ownership.send_to_replicas(group, d);
                     })?;
                 }
                 let replicas = self.ownership.replicas(group);
@@ -166,7 +189,8 @@ impl ReplicationEngine {
                 }
                 let bytes = Bytes::from(facts::encode(&fact));
                 let except = commit.already_at.get(&group);
-                for &holder in replicas.iter().filter(|&holder| Some(holder) != except) {
+                let is_told = |holder: &&AgentId| except != Some(&Some(**holder));
+                for &holder in replicas.iter().filter(is_told) {
                     copies.entry(holder).or_default().push(bytes.clone());
                 }
                 if of_pages && matches!(fact, Fact::Queued { .. }) {
@@ -174,22 +198,19 @@ impl ReplicationEngine {
                 }
             } else if let (true, Some(owner), Fact::Done { .. }) = (of_pages, owner, &fact) {
                 outcomes.entry(owner).or_default().push(Bytes::from(facts::encode(&fact)));
-                self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
-                    ownership.store_as_former_owner(group, roles);
+                self.decide(store, Timestamp::ZERO, |ownership, d| {
+                    ownership.store_as_former_owner(group, d);
                 })?;
             }
         }
-        for (holder, facts) in copies {
-            self.outbox.push((holder, Lane::Replicas), None, facts);
-        }
-        for (owner, facts) in outcomes {
-            self.outbox.push((owner, Lane::Main), None, facts);
-        }
+        self.outbox.push_all(copies, Lane::Replicas, None);
+        self.outbox.push_all(outcomes, Lane::Main, None);
         Ok(new)
     }
 
-    /// Handles a written commit: its acknowledgements are sent, or wait for the replicas.
+    /// Handles a written commit: its acknowledgements wait for the next sync and for the replicas.
     pub fn on_committed(&mut self, commit: &mut Commit) {
+        self.commits += 1;
         self.outbox.on_committed();
         for PendingAck { action, replicas } in std::mem::take(&mut commit.acks) {
             self.once_replicated(action, &replicas);
@@ -201,34 +222,43 @@ impl ReplicationEngine {
         if !seeds.is_empty() {
             self.seeds.insert(number, seeds);
             if !self.outbox.is_open(number) {
-                self.answer_seeds(number);
+                self.once_replicated(OnAck::AnswerSeeds(number), &BTreeSet::new());
             }
         }
         for number in std::mem::take(&mut commit.routing.complete) {
-            self.answer_seeds(number);
+            if self.seeds.contains_key(&number) {
+                self.once_replicated(OnAck::AnswerSeeds(number), &BTreeSet::new());
+            }
         }
     }
 
-    fn answer_seeds(&mut self, number: u64) {
-        for seeds in self.seeds.remove(&number).into_iter().flatten() {
-            let answer = SeedAnswer::Safe { refused: seeds.refused };
-            self.effects.push(ReplicationEffect::AnswerSeeds(seeds.answer, answer));
+    /// Answers the seed requests of a commit.
+    pub(super) fn answer_seeds(
+        &mut self,
+        number: CommitNumber,
+        answer: impl Fn(Vec<(usize, Discard)>) -> SeedAnswer,
+    ) {
+        for PendingSeeds { refused, answer: to } in self.seeds.remove(&number).into_iter().flatten()
+        {
+            self.effects.push(ReplicationEffect::AnswerSeeds(to, answer(refused)));
         }
     }
 
-    /// Performs `action` once these replicas have stored all rows that are enqueued for them now.
+    /// Performs `action` once all commits so far are synced, and these replicas have stored all rows
+    /// that are enqueued for them now.
     fn once_replicated(&mut self, action: OnAck, replicas: &BTreeSet<AgentId>) {
-        let ends: Vec<(LaneKey, u64)> = replicas
+        let mut ends: Vec<(Barrier, u64)> = replicas
             .iter()
             .map(|&agent| (agent, Lane::Replicas))
-            .filter_map(|lane| Some((lane, self.outbox.tail(lane)?)))
+            .filter_map(|lane| Some((Barrier::Lane(lane), self.outbox.tail(lane)?)))
             .collect();
+        ends.push((Barrier::Sync, self.commits));
         if let Some(action) = self.waiters.begin(&ends, action) {
             self.complete(action);
         }
     }
 
-    fn complete(&mut self, action: OnAck) {
+    pub(super) fn complete(&mut self, action: OnAck) {
         match action {
             OnAck::Answer(answer) => {
                 self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::Done));
@@ -236,30 +266,36 @@ impl ReplicationEngine {
             OnAck::Remove(rows) => {
                 rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Lane::Main), seq));
             }
+            OnAck::AnswerSeeds(number) => {
+                self.answer_seeds(number, |refused| SeedAnswer::Safe { refused });
+            }
         }
     }
 
     /// Handles the acknowledgement of an outbox row: the agent of its lane has stored it.
     pub(super) fn on_row_stored(&mut self, lane: LaneKey, seq: u64, now: Timestamp) {
-        self.traced.acknowledged(&self.tracer, self.me, (lane, seq), now);
+        self.traced.acknowledged(&self.tracer, self.me, lane.0, seq, now);
         self.outbox.remove(lane, seq);
-        for action in self.waiters.reached(lane, self.outbox.head(lane)) {
+        for action in self.waiters.reached(Barrier::Lane(lane), self.outbox.head(lane)) {
             self.complete(action);
         }
     }
 
-    /// Enqueues messages, outbox rows and chunks of transfers until the packet queue is full.
-    /// Transfers wait while refetching is incomplete, because rows may count pages that only a lost
+    /// Enqueues messages, outbox rows and chunks of transfers until the packet queue is full, as far
+    /// as everything that they follow from is synced: otherwise a power cut here could leave an agent
+    /// that finished a page whose record is lost. Transfers wait while refetching is incomplete, because rows may count pages that only a lost
     /// archive has.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn send<S: ReplicaStore>(
+    pub fn send(
         &mut self,
-        store: &S,
+        store: &dyn ReplicaStore,
         queue: &mut impl PacketQueue,
     ) -> Result<(), DiskError> {
-        self.send_messages(queue);
+        if self.is_synced() {
+            self.send_messages(queue);
+        }
         for key in self.outbox.lanes() {
             let (to, lane) = key;
             while to != self.me
@@ -275,12 +311,12 @@ impl ReplicationEngine {
                 self.status.worked(1);
             }
         }
-        if store.is_refetching() {
+        if store.is_refetching() || !self.is_synced() {
             return Ok(());
         }
         // Rows must follow the messages that were created before them.
         let full = self.messages.keys().copied().collect();
-        for SentChunk { packet, group, to } in self.transfers.send(store, queue, full)? {
+        for (packet, group, to) in self.transfers.send(store, queue, full)? {
             self.status.worked(1);
             self.sent.insert(packet, SentPacket::Chunk(group, to));
         }

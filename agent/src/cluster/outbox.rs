@@ -1,10 +1,11 @@
 //! Outbox: rows of facts that other agents have not acknowledged, on disk. Each agent has one queue
 //! of rows per lane.
 //!
-//! A row is written with the commit that causes it, and deleted with a commit after its
-//! acknowledgement. Memory holds an entry for each row, and the facts of rows that no commit has
-//! written yet and of the first rows of each lane. So an agent that does not answer mainly takes
-//! disk space.
+//! A row is written with the commit that causes it, leaves this agent once that commit is synced, and
+//! is deleted with a commit after its acknowledgement. Memory holds an entry for each row, and the
+//! facts of rows that no commit has written yet and of the first rows of each lane. So an agent that
+//! does not answer mainly takes disk space. Rows for replicas are written only if their facts leave
+//! memory, because a restart does not need them.
 
 mod rows;
 
@@ -15,8 +16,10 @@ use crate::storage::{DiskError, RowReader, RowWriter};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
-use rows::{PAGES, code, damaged, key, read_key, read_pages};
-use std::collections::{BTreeMap, HashMap};
+use rows::{PAGES, damaged, key, read_key, read_pages, row_key};
+use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
+use std::hash::Hash;
 
 /// Maximum bytes of one lane that stay in memory once they are on disk.
 const KEPT_BYTES_MAX: usize = 2 << 20;
@@ -28,6 +31,9 @@ pub const ROW_BYTES_MAX: usize = 256 << 10;
 /// Key of a lane: the receiver and the kind of the lane.
 pub type LaneKey = (AgentId, Lane);
 
+/// Numbers of rows that were appended together, by receiver.
+pub type RowsByAgent = BTreeMap<AgentId, Vec<u64>>;
+
 /// Row of a lane.
 #[derive(Debug)]
 struct Row {
@@ -36,6 +42,8 @@ struct Row {
     bytes: usize,
     /// Facts of the row; `None` if they are only on disk.
     facts: Option<Vec<Bytes>>,
+    /// True if the row is on disk, or will be with the next commit.
+    stored: bool,
     /// True if the packet queue has it.
     offered: bool,
 }
@@ -64,6 +72,10 @@ pub struct Outbox {
     to_disk: Vec<(LaneKey, u64)>,
     /// Commits whose links are all acknowledged.
     complete: Vec<CommitNumber>,
+    /// Number of the last row that a commit has written.
+    committed: u64,
+    /// Number of the last row of a synced commit: later rows must not leave this agent.
+    synced: u64,
 }
 
 impl Outbox {
@@ -72,7 +84,7 @@ impl Outbox {
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails or a row is damaged.
-    pub fn open(rows: &impl OutboxRows) -> Result<Self, DiskError> {
+    pub fn open(rows: &dyn OutboxRows) -> Result<Self, DiskError> {
         let mut outbox = Self::default();
         let mut pages: Vec<(CommitNumber, Vec<GroupHash>)> = Vec::new();
         rows.visit_outbox(&mut |row, value| {
@@ -87,19 +99,16 @@ impl Outbox {
                     let commit =
                         RowReader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
                     let commit = Some(commit).filter(|&commit| commit > 0);
-                    let row = Row { commit, bytes: value.len(), facts: None, offered: false };
-                    let rows = outbox.lanes.entry((agent, Lane::Main)).or_default();
-                    rows.bytes += value.len();
-                    rows.rows.insert(seq, row);
-                    if let Some(commit) = commit {
-                        *outbox.open.entry(commit).or_default() += 1;
-                    }
+                    let bytes = value.len();
+                    let row = Row { commit, bytes, facts: None, stored: true, offered: false };
+                    outbox.add((agent, Lane::Main), seq, row);
                 }
                 2 => outbox.changes.push((row.to_vec(), None)),
                 _ => return Err(damaged()),
             }
             Ok(true)
         })?;
+        (outbox.committed, outbox.synced) = (outbox.last, outbox.last);
         for (commit, groups) in pages {
             for group in groups {
                 *outbox.pending.entry(group).or_default() += 1;
@@ -111,6 +120,16 @@ impl Outbox {
         Ok(outbox)
     }
 
+    fn add(&mut self, lane: LaneKey, seq: u64, row: Row) -> &mut Rows {
+        if let Some(commit) = row.commit {
+            *self.open.entry(commit).or_default() += 1;
+        }
+        let rows = self.lanes.entry(lane).or_default();
+        rows.bytes += row.bytes;
+        rows.rows.insert(seq, row);
+        rows
+    }
+
     /// Returns a new number, for a commit or a row.
     pub const fn next(&mut self) -> u64 {
         self.last += 1;
@@ -120,7 +139,7 @@ impl Outbox {
     /// Appends facts to a lane. Returns the numbers of their rows.
     pub fn push(
         &mut self,
-        (to, lane): LaneKey,
+        lane: LaneKey,
         commit: Option<CommitNumber>,
         facts: Vec<Bytes>,
     ) -> Vec<u64> {
@@ -136,28 +155,39 @@ impl Outbox {
             }
             let seq = self.next();
             let mut w = RowWriter(Vec::with_capacity(n_bytes + 8));
-            if lane == Lane::Main {
+            if lane.1 == Lane::Main {
                 w.rest(&commit.unwrap_or(0).to_be_bytes());
             }
             some.iter().for_each(|fact| {
                 w.bytes(fact);
             });
             let value = w.finish();
-            let rows = self.lanes.entry((to, lane)).or_default();
-            rows.bytes += value.len();
-            rows.kept_bytes += value.len();
-            if rows.kept_bytes > KEPT_BYTES_MAX {
-                self.to_disk.push(((to, lane), seq));
+            let rows = self.lanes.entry(lane).or_default();
+            let spills = rows.kept_bytes + value.len() > KEPT_BYTES_MAX;
+            let stored = spills || lane.1 == Lane::Main;
+            let bytes = value.len();
+            let row = Row { commit, bytes, facts: Some(some), stored, offered: false };
+            self.add(lane, seq, row).kept_bytes += bytes;
+            if spills {
+                self.to_disk.push((lane, seq));
             }
-            let facts = Some(some);
-            rows.rows.insert(seq, Row { commit, bytes: value.len(), facts, offered: false });
-            self.change(key(code(lane), to, seq), Some(value));
-            if let Some(commit) = commit {
-                *self.open.entry(commit).or_default() += 1;
+            if stored {
+                self.change(row_key(lane, seq), Some(value));
             }
             numbers.push(seq);
         }
         numbers
+    }
+
+    /// Appends facts to the lanes of their receivers. Returns the numbers of the rows by receiver.
+    pub fn push_all(
+        &mut self,
+        by_agent: BTreeMap<AgentId, Vec<Bytes>>,
+        lane: Lane,
+        commit: Option<CommitNumber>,
+    ) -> RowsByAgent {
+        let push = |(to, facts)| (to, self.push((to, lane), commit, facts));
+        by_agent.into_iter().map(push).collect()
     }
 
     /// Adds pages of a commit, which stay pending until all its rows are acknowledged.
@@ -180,15 +210,13 @@ impl Outbox {
         let Some(row) = rows.rows.remove(&seq) else { return };
         rows.bytes -= row.bytes;
         rows.kept_bytes -= if row.facts.is_some() { row.bytes } else { 0 };
-        self.change(key(code(lane.1), lane.0, seq), None);
+        if row.stored {
+            self.change(row_key(lane, seq), None);
+        }
         if let Some(commit) = row.commit
-            && let Some(open) = self.open.get_mut(&commit)
+            && count_down(&mut self.open, commit)
         {
-            *open -= 1;
-            if *open == 0 {
-                self.open.remove(&commit);
-                self.complete.push(commit);
-            }
+            self.complete.push(commit);
         }
     }
 
@@ -202,17 +230,19 @@ impl Outbox {
         self.lanes.get(&lane)?.rows.keys().next_back().copied()
     }
 
-    /// Returns the first row of a lane that the packet queue does not have, with its facts.
+    /// Returns the first row of a lane that the packet queue does not have, with its facts, if it is
+    /// synced.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails or the row is damaged.
     pub fn next_to_offer(
         &self,
-        disk: &impl OutboxRows,
+        disk: &dyn OutboxRows,
         lane: LaneKey,
     ) -> Result<Option<(u64, Vec<Bytes>)>, DiskError> {
         let Some(rows) = self.lanes.get(&lane) else { return Ok(None) };
-        let Some((&seq, row)) = rows.rows.iter().find(|(_, row)| !row.offered) else {
+        let next = rows.rows.iter().find(|(_, row)| !row.offered);
+        let Some((&seq, row)) = next.filter(|&(&seq, _)| seq <= self.synced) else {
             return Ok(None);
         };
         let facts = match &row.facts {
@@ -235,7 +265,7 @@ impl Outbox {
     /// [`DiskError`] if the disk fails or the row is damaged.
     pub fn read(
         &self,
-        disk: &impl OutboxRows,
+        disk: &dyn OutboxRows,
         lane: LaneKey,
         seq: u64,
     ) -> Result<Vec<Bytes>, DiskError> {
@@ -243,7 +273,7 @@ impl Outbox {
         if let Some(facts) = row.and_then(|row| row.facts.clone()) {
             return Ok(facts);
         }
-        let value = disk.outbox_row(&key(code(lane.1), lane.0, seq))?;
+        let value = disk.outbox_row(&row_key(lane, seq))?;
         let value = Bytes::from(value.ok_or_else(damaged)?);
         let mut r = RowReader(&value);
         if lane.1 == Lane::Main {
@@ -280,24 +310,18 @@ impl Outbox {
     /// [`DiskError`] if the disk fails or a row is damaged.
     pub fn take_complete(
         &mut self,
-        disk: &impl OutboxRows,
+        disk: &dyn OutboxRows,
     ) -> Result<(Vec<PendingPage>, Vec<CommitNumber>), DiskError> {
         let (mut pages, complete) = (Vec::new(), std::mem::take(&mut self.complete));
         for &commit in &complete {
             let row = key(PAGES, AgentId(0), commit);
-            let value = disk.outbox_row(&row)?;
-            if let Some(value) = value {
+            if let Some(value) = disk.outbox_row(&row)? {
                 pages.extend(read_pages(&value)?);
             }
             self.change(row, None);
         }
         for page in &pages {
-            if let Some(n) = self.pending.get_mut(&page.host.group) {
-                *n -= 1;
-                if *n == 0 {
-                    self.pending.remove(&page.host.group);
-                }
-            }
+            count_down(&mut self.pending, page.host.group);
         }
         Ok((pages, complete))
     }
@@ -320,7 +344,7 @@ impl Outbox {
     /// Writes the changes if they are large. Otherwise all rows of a long outbox would be in memory
     /// while they are redirected. If the disk fails, the changes wait for the next commit, or until
     /// as many bytes have changed again.
-    pub fn relieve(&mut self, disk: &impl OutboxRows) {
+    pub fn relieve(&mut self, disk: &dyn OutboxRows) {
         if self.changed_bytes < CHANGES_BYTES_MAX {
             return;
         }
@@ -342,6 +366,7 @@ impl Outbox {
 
     /// Drops facts from memory that are on disk now. Called when all changes are written.
     pub fn on_committed(&mut self) {
+        self.committed = self.last;
         for (lane, seq) in self.to_disk.drain(..) {
             let Some(rows) = self.lanes.get_mut(&lane) else { continue };
             if let Some(row) = rows.rows.get_mut(&seq).filter(|row| row.facts.is_some()) {
@@ -349,6 +374,18 @@ impl Outbox {
                 rows.kept_bytes -= row.bytes;
             }
         }
+    }
+
+    /// Handles a sync: all committed rows may leave this agent.
+    pub const fn on_synced(&mut self) {
+        self.synced = self.committed;
+    }
+
+    /// Returns true if a row for an agent other than `me` may leave only after the next sync.
+    pub fn awaits_sync(&self, me: AgentId) -> bool {
+        let is_late =
+            |rows: &Rows| rows.rows.last_key_value().is_some_and(|(&seq, _)| seq > self.synced);
+        self.lanes.iter().any(|((to, _), rows)| *to != me && is_late(rows))
     }
 
     /// Returns true if a commit is needed.
@@ -368,8 +405,7 @@ impl Outbox {
 
     /// Returns true if there is no row, no pending page, and no change.
     pub fn is_empty(&self) -> bool {
-        let no_row = self.lanes.values().all(|rows| rows.rows.is_empty());
-        no_row && self.pending.is_empty() && !self.has_changes()
+        self.len() == 0 && self.pending.is_empty() && !self.has_changes()
     }
 
     /// Returns the lanes that have rows.
@@ -377,6 +413,17 @@ impl Outbox {
         let filled = self.lanes.iter().filter(|(_, rows)| !rows.rows.is_empty());
         filled.map(|(&lane, _)| lane).collect()
     }
+}
+
+/// Decrements a count, and removes it when it reaches 0. Returns true then.
+fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) -> bool {
+    let Entry::Occupied(mut count) = counts.entry(key) else { return false };
+    *count.get_mut() -= 1;
+    let is_last = *count.get() == 0;
+    if is_last {
+        count.remove();
+    }
+    is_last
 }
 
 #[cfg(test)]

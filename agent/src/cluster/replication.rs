@@ -8,6 +8,7 @@ use crate::cluster::inbound::OpenCommits;
 use crate::cluster::inbox::InboundMsg;
 use crate::cluster::lag::Lag;
 use crate::cluster::status::ClusterStatus;
+use crate::cluster::store::ReplicaStore as _;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::messages::{Commit, LeaseCommand, LeaseSender};
 use crate::peers::Outgoing;
@@ -19,10 +20,13 @@ use crivello_common::view::{AgentId, RunState, View};
 use crossbeam::channel::Receiver;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Maximum number of messages that are handled before the next commit.
 const MESSAGES_AT_ONCE: usize = 256;
+/// Pause between two steps of the check that all groups are copied.
+const COPIES_EVERY: Duration = Duration::from_millis(10);
 
 /// Replication of an agent that crawls alone or in a cluster.
 pub enum Replication {
@@ -54,7 +58,7 @@ impl Replication {
     pub fn enqueue(&mut self, commit: &mut Commit, crawldb: &mut CrawlDb) -> Result<(), DiskError> {
         let Self::Cluster(cluster) = self else { return Ok(()) };
         let changes = cluster.engine.enqueue(commit, crawldb)?;
-        add_outbox_changes(crawldb.disk(), &mut commit.batch, &changes);
+        add_outbox_changes(&mut commit.batch, &changes);
         Ok(())
     }
 
@@ -86,7 +90,26 @@ impl Replication {
     /// [`DiskError`] if the disk fails.
     pub fn send(&mut self, crawldb: &CrawlDb) -> Result<(), DiskError> {
         let Self::Cluster(cluster) = self else { return Ok(()) };
-        cluster.engine.send(crawldb, &mut cluster.outgoing)
+        cluster.engine.send(crawldb, &mut cluster.parts.outgoing)
+    }
+
+    /// Returns true if an acknowledgement, a row or a message waits for a sync of the state.
+    #[must_use]
+    pub fn wants_sync(&self) -> bool {
+        matches!(self, Self::Cluster(cluster) if cluster.engine.wants_sync())
+    }
+
+    /// Handles a sync of the state.
+    pub fn on_synced(&mut self) {
+        let Self::Cluster(cluster) = self else { return };
+        cluster.engine.on_synced();
+        cluster.carry_out();
+    }
+
+    /// Returns true if a handoff has more to do at once.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        matches!(self, Self::Cluster(cluster) if cluster.engine.has_more())
     }
 
     /// Returns true if outbox rows or pending pages wait for a commit.
@@ -130,15 +153,11 @@ pub struct ClusterParts {
 /// Replication engine with its queues.
 pub struct ClusterReplication {
     engine: ReplicationEngine,
-    shared: Shared,
-    outgoing: Arc<Outgoing>,
-    ip_leases: LeaseSender,
-    views: watch::Sender<Option<Arc<View>>>,
-    inbox: Receiver<InboundMsg>,
-    status: Arc<ClusterStatus>,
+    parts: ClusterParts,
     lag: Lag,
     /// Groups whose hosts must leave the workbench.
     recalls: Vec<GroupHash>,
+    copies_checked_at: Timestamp,
 }
 
 impl ClusterReplication {
@@ -147,18 +166,19 @@ impl ClusterReplication {
     /// # Errors
     /// [`DiskError`] if the disk fails.
     pub fn new(parts: ClusterParts, disk: &Database) -> Result<Self, DiskError> {
-        let ClusterParts { me, shared, outgoing, ip_leases, views, inbox, status } = parts;
+        let ClusterParts { me, shared, status, .. } = &parts;
         let (cluster, tracer) = (&shared.settings.cluster, shared.tracer.clone());
         let now = shared.clock.now();
+        let me = (*me, shared.hasher);
         let engine = ReplicationEngine::new(me, cluster, tracer, status.clone(), disk, now)?;
         let (lag, recalls) = (Lag::default(), Vec::new());
-        Ok(Self { engine, shared, outgoing, ip_leases, views, inbox, status, lag, recalls })
+        Ok(Self { engine, parts, lag, recalls, copies_checked_at: Timestamp::ZERO })
     }
 
     /// Returns the queue of messages that are not handled yet.
     #[must_use]
     pub const fn inbox(&self) -> &Receiver<InboundMsg> {
-        &self.inbox
+        &self.parts.inbox
     }
 
     /// Handles messages until they suffice for a commit or none is left.
@@ -169,15 +189,14 @@ impl ClusterReplication {
         &mut self,
         open: &mut OpenCommits<'_>,
         crawldb: &mut CrawlDb,
-        now: Timestamp,
     ) -> Result<(), DiskError> {
-        self.engine.set_delay(self.shared.live.latest().live.politeness.delay);
         for _ in 0..MESSAGES_AT_ONCE {
             if self.engine.is_full(open.facts) {
                 break;
             }
-            let Ok(message) = self.inbox.try_recv() else { break };
-            self.engine.on_message(message, open, crawldb, now)?;
+            let Ok(message) = self.parts.inbox.try_recv() else { break };
+            // A peer lease counts from when it is granted, not from when this loop began.
+            self.engine.on_message(message, open, crawldb, self.parts.shared.clock.now())?;
         }
         self.carry_out();
         Ok(())
@@ -188,7 +207,7 @@ impl ClusterReplication {
         self.engine.take_view()
     }
 
-    /// Puts a view into force. All jobs on groups must be done, and all facts committed.
+    /// Puts a view into force. All facts must be committed.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
@@ -215,13 +234,25 @@ impl ClusterReplication {
         crawldb: &mut CrawlDb,
         now: Timestamp,
     ) -> Result<Vec<GroupHash>, DiskError> {
-        let clock = self.shared.clock;
+        let clock = self.parts.shared.clock;
         self.engine.step(crawldb, now, &|| clock.now())?;
         self.carry_out();
+        let (status, epoch) = (&self.parts.shared.status, self.engine.ownership().epoch());
         if self.engine.has_shared_all() {
-            self.shared.status.settled_in.store(self.engine.ownership().epoch(), Relaxed);
+            status.settled_in.store(epoch, Relaxed);
         }
-        let lifecycle = &self.shared.lifecycle;
+        if self.engine.ownership().has_scanned() {
+            status.scanned_in.store(epoch, Relaxed);
+        }
+        let wanted = status.copies_wanted.load(Relaxed);
+        if wanted > status.copied_since.load(Relaxed)
+            && now >= self.copies_checked_at + COPIES_EVERY
+        {
+            self.copies_checked_at = now;
+            let complete = self.engine.check_copies(crawldb.roles(), wanted)?;
+            status.copied_since.store(complete, Relaxed);
+        }
+        let lifecycle = &self.parts.shared.lifecycle;
         if lifecycle.drain_requested.load(Relaxed) && self.engine.nobody_takes_over() {
             lifecycle.stays_member.store(true, Relaxed);
             lifecycle.stop.cancel();
@@ -232,7 +263,7 @@ impl ClusterReplication {
     /// Returns true if nothing is in progress between this agent and others.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.engine.is_settled() && self.inbox.is_empty()
+        self.engine.is_settled() && self.parts.inbox.is_empty()
     }
 
     /// Returns true if this agent is draining and has no group left.
@@ -240,15 +271,20 @@ impl ClusterReplication {
     /// # Errors
     /// [`DiskError`] if the disk fails.
     pub fn is_drained(&self, crawldb: &mut CrawlDb) -> Result<bool, DiskError> {
-        Ok(self.inbox.is_empty() && self.engine.is_drained(crawldb)?)
+        Ok(self.parts.inbox.is_empty() && self.engine.is_drained(crawldb)?)
     }
 
     /// Reports the status. `idle` is true if the agent is idle.
     pub fn report(&mut self, idle: bool) {
-        let (view, outbox) = (self.engine.ownership().view(), self.engine.outbox());
-        self.status.report(view, outbox.len(), self.engine.handoffs(), idle);
-        if let Some(waiting) = self.lag.look(outbox, self.shared.clock.now()) {
-            self.status.report_waiting(waiting, self.inbox.len());
+        let outbox = self.engine.outbox();
+        let mut state = self.parts.status.state.lock();
+        state.view = self.engine.ownership().view().cloned();
+        state.outbox = outbox.len() as u64;
+        state.handoffs = self.engine.handoffs() as u64;
+        state.idle = idle;
+        if let Some(waiting) = self.lag.look(outbox, self.parts.shared.clock.now()) {
+            state.waiting = waiting;
+            state.arrivals = self.parts.inbox.len();
         }
     }
 
@@ -260,28 +296,30 @@ impl ClusterReplication {
                 ReplicationEffect::AnswerSeeds(answer, seeds) => drop(answer.send(seeds)),
                 ReplicationEffect::EnterEpoch(view) => self.enter_epoch(view),
                 ReplicationEffect::PeerLeasesExpired { epoch } => {
-                    self.ip_leases.send(LeaseCommand::Clear { epoch });
+                    self.parts.ip_leases.send(LeaseCommand::Clear { epoch });
                 }
                 ReplicationEffect::Recall(group) => self.recalls.push(group),
-                ReplicationEffect::FetchDeadline(until) => self.shared.fetch_deadline.set(until),
+                ReplicationEffect::FetchDeadline(until) => {
+                    self.parts.shared.fetch_deadline.set(until);
+                }
                 ReplicationEffect::GroupReceived => {
-                    self.shared.measured.groups_in.fetch_add(1, Relaxed);
+                    self.parts.shared.measured.groups_in.fetch_add(1, Relaxed);
                 }
                 ReplicationEffect::GroupSent => {
-                    self.shared.measured.groups_out.fetch_add(1, Relaxed);
+                    self.parts.shared.measured.groups_out.fetch_add(1, Relaxed);
                 }
             }
         }
     }
 
     fn enter_epoch(&self, view: Arc<View>) {
-        self.outgoing.set_view(&view);
-        self.shared.status.paused.store(view.run == RunState::Paused, Relaxed);
+        self.parts.outgoing.set_view(&view);
+        self.parts.shared.status.paused.store(view.run == RunState::Paused, Relaxed);
         if view.run == RunState::Stopping {
-            self.shared.lifecycle.stop.cancel();
+            self.parts.shared.lifecycle.stop.cancel();
         }
-        self.ip_leases.send(LeaseCommand::View(view.clone()));
+        self.parts.ip_leases.send(LeaseCommand::View(view.clone()));
         // This comes last, because from here on packets of this epoch are accepted.
-        self.views.send_replace(Some(view));
+        self.parts.views.send_replace(Some(view));
     }
 }

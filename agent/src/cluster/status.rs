@@ -18,38 +18,23 @@ pub struct MemberState {
     pub handoffs: u64,
     /// True if this agent has nothing to do and nothing in flight.
     pub idle: bool,
+    /// Outbox rows that wait for each peer.
+    pub waiting: Vec<Waiting>,
+    /// Length of the inbox when `waiting` was counted.
+    pub arrivals: usize,
 }
 
 /// Status that the replication engine reports.
 #[derive(Debug, Default)]
 pub struct ClusterStatus {
-    state: Mutex<MemberState>,
-    /// Outbox rows that wait for each peer, and the length of the inbox.
-    waiting: Mutex<(Vec<Waiting>, usize)>,
+    pub(super) state: Mutex<MemberState>,
     work: AtomicU64,
 }
 
 impl ClusterStatus {
-    /// Sets the member state: the view in force, the number of unacknowledged outbox rows, the
-    /// number of handoffs, and whether the agent is idle.
-    pub fn report(&self, view: Option<&Arc<View>>, outbox: usize, handoffs: usize, idle: bool) {
-        let (outbox, handoffs) = (outbox as u64, handoffs as u64);
-        *self.state.lock() = MemberState { view: view.cloned(), outbox, handoffs, idle };
-    }
-
-    /// Sets the outbox rows that wait for each peer, and the length of the inbox.
-    pub fn report_waiting(&self, waiting: Vec<Waiting>, arrivals: usize) {
-        *self.waiting.lock() = (waiting, arrivals);
-    }
-
-    /// Returns the state of the last [`Self::report`].
+    /// Returns the state that was reported last.
     pub fn state(&self) -> MemberState {
         self.state.lock().clone()
-    }
-
-    /// Returns the values of the last [`Self::report_waiting`].
-    pub fn waiting(&self) -> (Vec<Waiting>, usize) {
-        self.waiting.lock().clone()
     }
 
     /// Returns a counter that rises with every message or URL that the agent handles.

@@ -2,7 +2,7 @@
 //! database implements them, and so can a simulator.
 
 use crate::crawldb::ExportCursor;
-use crate::messages::{Fact, GroupRole, OutboxChange};
+use crate::messages::{Fact, OutboxChange, RoleRows};
 use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
@@ -11,29 +11,6 @@ use std::collections::BTreeSet;
 
 /// Visitor of rows by key and value. Returns true to continue.
 pub type RowVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, DiskError> + 'a;
-
-/// Roles of this agent for groups. Changes are written with the next commit.
-pub trait RoleRows {
-    /// Returns the role for one group.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError>;
-    /// Sets or removes the role for a group.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError>;
-    /// Returns up to `most` roles of the groups after `group`, or of the first groups, in order.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    fn roles_after(
-        &self,
-        group: Option<GroupHash>,
-        most: usize,
-    ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError>;
-}
 
 /// Rows of the outbox on disk.
 pub trait OutboxRows {
@@ -56,27 +33,26 @@ pub trait OutboxRows {
 
 /// Operations of the replication engine on the rows of groups.
 pub trait ReplicaStore {
-    /// Type of the role rows.
-    type Roles: RoleRows;
-    /// Type of the outbox rows.
-    type Outbox: OutboxRows;
-
     /// Returns the roles.
-    fn roles(&mut self) -> &mut Self::Roles;
+    fn roles(&mut self) -> &mut dyn RoleRows;
     /// Returns the outbox.
-    fn outbox(&self) -> &Self::Outbox;
-    /// Schedules the hosts of a group; none is due before `not_before`.
+    fn outbox(&self) -> &dyn OutboxRows;
+    /// Schedules the hosts of a group. Another agent may have visited them until `taken_over`; zero
+    /// if their rows say when each was visited.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    fn open_group(&mut self, group: GroupHash, not_before: Timestamp) -> Result<(), DiskError>;
+    fn open_group(&mut self, group: GroupHash, taken_over: Timestamp) -> Result<(), DiskError>;
     /// Stops scheduling the hosts of a group.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
     fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError>;
-    /// Begins to delete all rows of a group, step by step.
+    /// Begins to delete all rows of a group, step by step, also in later epochs.
     fn delete_group(&mut self, group: GroupHash);
+    /// Ends the deletion of a group, because new rows of it arrive. Returns true if it was being
+    /// deleted: then some of its rows may be left.
+    fn cancel_deletion(&mut self, group: GroupHash) -> bool;
     /// Makes the next scan of the schedule include hosts that were skipped because their group
     /// could not be fetched.
     fn rescan_schedule(&mut self);

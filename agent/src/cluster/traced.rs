@@ -1,9 +1,8 @@
 //! Traced URLs that are sent between agents.
 
-use crate::cluster::outbox::LaneKey;
+use crate::cluster::outbox::RowsByAgent;
 use crate::limits::TRACED_URLS;
 use crate::messages::{Fact, Found, Page};
-use crate::peers::Lane;
 use crate::url_tracing::{
     FoundAt, Since, Span, SpanId, Stage, TraceId, Tracer, assigned_span, found_span, key,
     owner_counts, with_page_link,
@@ -30,7 +29,7 @@ pub struct Traced {
     leaving: Vec<(AgentId, Leaving)>,
     /// URLs in unacknowledged rows, by the last of the rows that were enqueued together: rows are
     /// acknowledged in order.
-    rows: HashMap<(LaneKey, u64), Vec<Leaving>>,
+    rows: HashMap<u64, Vec<Leaving>>,
     n_rows: usize,
     /// Senders of URLs in the open commit, and times of arrival.
     arrived: HashMap<UrlKey, (AgentId, Timestamp)>,
@@ -45,10 +44,8 @@ impl Traced {
         owner: AgentId,
         now: Timestamp,
     ) {
-        let Some(trace) = tracer.found(url) else { return };
-        let span = with_page_link(tracer, found_span(trace, url, origin, now), origin);
-        let text = url.url.as_str().into();
-        let group = url.host.group;
+        let Some((trace, span)) = begin_span(tracer, url, origin, now) else { return };
+        let (group, text) = (url.host.group, url.url.as_str().into());
         let leaving = Leaving { group, trace, found: span.id, url: text, since: now };
         tracer.tell(span);
         if self.n_rows + self.leaving.len() < TRACED_URLS {
@@ -58,56 +55,47 @@ impl Traced {
 
     /// Records that a URL was found that had been sent to its owner before.
     pub fn sent_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
-        let Some(trace) = tracer.found(url) else { return };
-        let origin = FoundAt::Page(page);
-        let span = with_page_link(tracer, found_span(trace, url, origin, now), origin);
-        tracer.tell(span.with("crivello.told_before", true));
-    }
-
-    /// Assigns the URLs that are sent to `owner` with this commit to these rows.
-    pub fn put(&mut self, owner: AgentId, rows: &[u64]) {
-        if self.leaving.is_empty() {
-            return;
-        }
-        let all = std::mem::take(&mut self.leaving);
-        let (own, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(to, _)| *to == owner);
-        self.leaving = rest;
-        self.lay((owner, Lane::Main), rows, own.into_iter().map(|(_, leaving)| leaving).collect());
-    }
-
-    fn lay(&mut self, lane: LaneKey, rows: &[u64], leaving: Vec<Leaving>) {
-        if let Some(&last) = rows.last()
-            && !leaving.is_empty()
-        {
-            self.n_rows += leaving.len();
-            self.rows.entry((lane, last)).or_default().extend(leaving);
+        if let Some((_, span)) = begin_span(tracer, url, FoundAt::Page(page), now) {
+            tracer.tell(span.with("crivello.told_before", true));
         }
     }
 
-    fn take(&mut self, lane: LaneKey, seq: u64) -> Vec<Leaving> {
-        let leaving = self.rows.remove(&(lane, seq)).unwrap_or_default();
+    /// Assigns the URLs that are sent with this commit to these rows.
+    pub fn put(&mut self, rows: &RowsByAgent) {
+        for (owner, leaving) in std::mem::take(&mut self.leaving) {
+            self.lay(owner, leaving, rows);
+        }
+    }
+
+    fn lay(&mut self, owner: AgentId, leaving: Leaving, rows: &RowsByAgent) {
+        if let Some(&last) = rows.get(&owner).and_then(|rows| rows.last()) {
+            self.n_rows += 1;
+            self.rows.entry(last).or_default().push(leaving);
+        }
+    }
+
+    fn take(&mut self, seq: u64) -> Vec<Leaving> {
+        let leaving = self.rows.remove(&seq).unwrap_or_default();
         self.n_rows -= leaving.len();
         leaving
     }
 
-    /// Records that an agent other than `me` has acknowledged a row.
+    /// Records that agent `to` has acknowledged a row of agent `me`.
     pub fn acknowledged(
         &mut self,
         tracer: &Tracer,
         me: AgentId,
-        (lane, seq): (LaneKey, u64),
+        to: AgentId,
+        seq: u64,
         now: Timestamp,
     ) {
-        if self.rows.is_empty() {
-            return;
-        }
-        for leaving in self.take(lane, seq) {
+        for leaving in self.take(seq) {
             let times = (leaving.since, now);
             let stage = (Stage::Sent, u64::from(me.0));
             tracer.tell(
                 Span::new(leaving.trace, stage, Some(leaving.found), times)
                     .with("url.full", String::from(leaving.url))
-                    .with("crivello.to", u64::from(lane.0.0)),
+                    .with("crivello.to", u64::from(to.0)),
             );
         }
     }
@@ -115,18 +103,13 @@ impl Traced {
     /// Records that the facts of a row were moved to these rows for other owners.
     pub fn redirect(
         &mut self,
-        (lane, seq): (LaneKey, u64),
+        seq: u64,
         owner: impl Fn(GroupHash) -> Option<AgentId>,
-        rows: &BTreeMap<AgentId, Vec<u64>>,
+        rows: &RowsByAgent,
     ) {
-        if self.rows.is_empty() {
-            return;
-        }
-        for leaving in self.take(lane, seq) {
-            if let Some(to) = owner(leaving.group)
-                && let Some(rows) = rows.get(&to)
-            {
-                self.lay((to, Lane::Main), rows, vec![leaving]);
+        for leaving in self.take(seq) {
+            if let Some(to) = owner(leaving.group) {
+                self.lay(to, leaving, rows);
             }
         }
     }
@@ -151,6 +134,17 @@ impl Traced {
     }
 }
 
+/// Begins the trace of a URL that was found, if it is sampled.
+fn begin_span(
+    tracer: &Tracer,
+    url: &Found,
+    origin: FoundAt<'_>,
+    now: Timestamp,
+) -> Option<(TraceId, Span)> {
+    let trace = tracer.found(url)?;
+    Some((trace, with_page_link(tracer, found_span(trace, url, origin, now), origin)))
+}
+
 /// Records the owners of the links of a traced page.
 pub fn trace_assigned(
     tracer: &Tracer,
@@ -158,11 +152,10 @@ pub fn trace_assigned(
     owners: &BTreeMap<AgentId, u64>,
     now: Timestamp,
 ) {
-    let n_links = owners.values().sum();
-    let owners = (owner_counts(owners), n_links);
-    assigned_span(tracer, page, (&owners.0, owners.1), (now, now))
-        .into_iter()
-        .for_each(|span| tracer.tell(span));
+    let (counts, n_links) = (owner_counts(owners), owners.values().sum());
+    if let Some(span) = assigned_span(tracer, page, (&counts, n_links), (now, now)) {
+        tracer.tell(span);
+    }
 }
 
 /// Records traced URLs among merged facts: they are queued here too, or finished.
@@ -175,15 +168,11 @@ pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
             Fact::Queued { host, url, .. } => {
                 let url = UrlKey { group: host.group, url: url.hash };
                 if tracer.sampled(url).is_some() {
-                    tracer.queued(url, now, Since::Told);
+                    tracer.queued(url, now, Since::Reported);
                 }
             }
-            Fact::Done { url, .. } => {
-                if tracer.sampled(*url).is_some() {
-                    tracer.is_done(*url);
-                }
-            }
-            Fact::Host { .. } | Fact::Robots { .. } => {}
+            Fact::Done { url, .. } if tracer.sampled(*url).is_some() => tracer.is_done(*url),
+            Fact::Done { .. } | Fact::Host { .. } | Fact::Robots { .. } => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::store::ReplicaStore;
 use crate::crawldb::ExportCursor;
-use crate::ownership::TransferKind;
+use crate::messages::TransferKind;
 use crate::peers::{Body, RejectReason, Rejected};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
@@ -17,7 +17,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 const CHUNKS_MAX: usize = 8;
 
 #[derive(Debug)]
-struct Transfer {
+pub struct Transfer {
     to: AgentId,
     group: GroupHash,
     kind: TransferKind,
@@ -30,14 +30,7 @@ struct Transfer {
 
 /// All transfers of this epoch.
 #[derive(Debug, Default)]
-pub struct Transfers(Vec<Transfer>);
-
-/// Chunk that the packet queue has accepted.
-pub struct SentChunk {
-    pub packet: u64,
-    pub group: GroupHash,
-    pub to: AgentId,
-}
+pub struct Transfers(pub Vec<Transfer>);
 
 impl Transfers {
     pub fn begin(&mut self, to: AgentId, group: GroupHash, kind: TransferKind) {
@@ -46,26 +39,15 @@ impl Transfers {
         self.0.push(Transfer { to, group, kind, cursor, ready: None, unacknowledged });
     }
 
-    pub const fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// Sends more chunks, except to the agents in `full`. At most one chunk for each agent is read
-    /// that the packet queue cannot accept yet.
-    pub fn send<S: ReplicaStore>(
+    /// that the packet queue cannot accept yet. Returns the accepted packets, with their groups and
+    /// receivers.
+    pub fn send(
         &mut self,
-        store: &S,
+        store: &dyn ReplicaStore,
         queue: &mut impl PacketQueue,
         mut full: Vec<AgentId>,
-    ) -> Result<Vec<SentChunk>, DiskError> {
+    ) -> Result<Vec<(u64, GroupHash, AgentId)>, DiskError> {
         let mut sent = Vec::new();
         for transfer in &mut self.0 {
             if full.contains(&transfer.to) {
@@ -76,7 +58,7 @@ impl Transfers {
                 match queue.offer(transfer.to, body) {
                     Ok(packet) => {
                         transfer.unacknowledged.insert(packet);
-                        sent.push(SentChunk { packet, group: transfer.group, to: transfer.to });
+                        sent.push((packet, transfer.group, transfer.to));
                     }
                     Err(Rejected { reason, body }) => {
                         if reason == RejectReason::TooLong {
@@ -113,7 +95,7 @@ impl Transfers {
 }
 
 impl Transfer {
-    fn next_chunk<S: ReplicaStore>(&mut self, store: &S) -> Result<Option<Body>, DiskError> {
+    fn next_chunk(&mut self, store: &dyn ReplicaStore) -> Result<Option<Body>, DiskError> {
         if let Some(body) = self.ready.take() {
             return Ok(Some(body));
         }

@@ -1,8 +1,10 @@
-//! Admission of new URLs: through the sieve, past closed hosts, into their hosts' queues.
+//! Admission of new URLs: through the sieve, past closed hosts and full shares, into their hosts'
+//! queues.
 
 use super::CrawlDb;
-use super::domain_counters::DomainCounters;
-use crate::messages::{Found, Queued, SieveResults};
+use super::hosts::Map;
+use super::shares::refuse;
+use crate::messages::{Found, Queued, SieveResult};
 use crate::storage::facts::as_queued;
 use crate::storage::values::UrlOutcome;
 use crate::storage::{Batch, DiskError};
@@ -10,67 +12,90 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
 impl CrawlDb {
-    /// Returns for each of `found` whether it appears for the first time ever. Those from index
-    /// `asked` on are not links.
-    pub(super) fn dedup(&mut self, found: &[&Found], asked: usize) -> Result<Vec<bool>, DiskError> {
-        let keys: Vec<UrlKey> =
-            found.iter().map(|f| UrlKey { group: f.host.group, url: f.hash }).collect();
-        let mut fresh = Vec::new();
-        self.sieve.dedup(&keys, asked, &mut fresh)?;
-        Ok(fresh)
-    }
-
-    /// Adds new URLs to the frontier in their order, or discards them.
-    pub(super) fn enqueue_new<'f>(
+    /// Adds those of `found` that are `fresh` to the frontier in their order, or discards them. A
+    /// URL that is refused only [for now](Discard::is_for_now) is not marked as seen; if it occurs
+    /// again in `found`, it is tried again, because someone else may have found it there.
+    pub(super) fn enqueue_new(
         &mut self,
         batch: &mut Batch,
-        counters: &mut DomainCounters,
-        results: &mut SieveResults,
-        new: impl Iterator<Item = &'f Found> + Clone,
-    ) -> Result<(), DiskError> {
-        let hosts: Vec<HostKey> = new.clone().map(|f| f.host).collect();
+        found: &[&Found],
+        fresh: &[bool],
+    ) -> Result<Vec<SieveResult>, DiskError> {
+        let new = || found.iter().zip(fresh).filter(|&(_, &fresh)| fresh).map(|(url, _)| url);
+        let hosts: Vec<HostKey> = new().map(|url| url.host).collect();
         self.frontier.hosts.load(&hosts)?;
-        for url in new {
-            self.frontier.totals.seen += 1;
-            let key = UrlKey { group: url.host.group, url: url.hash };
-            if let Some(reason) = self.refusal(counters, url)? {
-                self.frontier.totals.discards.count(reason);
-                results.push(Some(reason));
-                let outcome = UrlOutcome::Discarded(reason);
-                self.frontier.write_outcome(batch, key, &outcome);
-            } else {
-                results.push(None);
-                let queue_key = self.frontier.next_queue_key();
-                let queued = Queued { queue_key, ..as_queued(url) };
-                self.frontier.enqueue(batch, url.host, &queued);
+        self.frontier.groups.load(hosts.iter().map(|host| host.group))?;
+        let mut results = vec![Ok(false); found.len()];
+        let mut refused_for_now = Map::<UrlKey, ()>::default();
+        for (i, url) in found.iter().enumerate() {
+            let again = || !refused_for_now.is_empty() && refused_for_now.contains_key(&url.key());
+            if !fresh[i] && !again() {
+                continue;
+            }
+            results[i] = self.enqueue_or_refuse(batch, url)?;
+            match results[i] {
+                Err(reason) if reason.is_for_now() => {
+                    refused_for_now.insert(url.key(), ());
+                }
+                _ => {
+                    refused_for_now.remove(&url.key());
+                    self.sieve.insert(url.key());
+                }
             }
         }
-        Ok(())
+        for &url in refused_for_now.keys() {
+            self.sieve.forget_url(url);
+        }
+        Ok(results)
     }
 
-    /// Returns the reason to refuse a new URL. Creates its host's row if an admitted URL is the
-    /// first.
-    fn refusal(
+    fn enqueue_or_refuse(
         &mut self,
-        counters: &mut DomainCounters,
+        batch: &mut Batch,
         url: &Found,
-    ) -> Result<Option<Discard>, DiskError> {
+    ) -> Result<SieveResult, DiskError> {
+        let refusal = self.refusal(url)?;
+        if let Some(reason) = refusal {
+            self.frontier.totals.discards.count(reason);
+            if !reason.is_for_now() {
+                self.frontier.totals.seen += 1;
+                let outcome = UrlOutcome::Discarded(reason);
+                self.frontier.write_outcome(batch, url.key(), &outcome);
+            }
+            return Ok(Err(reason));
+        }
+        self.frontier.totals.seen += 1;
+        let queue_key = self.frontier.next_queue_key();
+        let queued = Queued { queue_key, ..as_queued(url) };
+        self.frontier.enqueue(batch, url.host, &queued)?;
+        Ok(Ok(true))
+    }
+
+    /// Returns the reason to refuse a new URL. Otherwise creates the row of its host, if there is
+    /// none, and records who found it.
+    fn refusal(&mut self, url: &Found) -> Result<Option<Discard>, DiskError> {
         // An agent that does not have these settings yet may have sent it.
         if self.blocked_hosts.has(url.url.host()) {
             return Ok(Some(Discard::Blocked));
         }
         let frontier = &mut self.frontier;
-        if let Some(entry) = frontier.hosts.get(url.host) {
-            return Ok(entry.row.closed);
+        let group = frontier.groups.row(url.host.group)?;
+        let host = frontier.hosts.get(url.host);
+        if host.is_some_and(|entry| !entry.is_named(url.host, url.url.host())) {
+            return Ok(Some(Discard::HostKeyTaken));
         }
-        if let Some(max) = frontier.limits.hosts_per_domain {
-            let group = counters.row(&frontier.disk, url.host.group)?;
-            if group.hosts >= max {
-                return Ok(Some(Discard::TooManyHosts));
+        let host = host.map(|entry| &entry.row);
+        if let Some(reason) = host.and_then(|host| host.closed) {
+            return Ok(Some(reason));
+        }
+        let refused = refuse(&frontier.limits, host, group, url.finder);
+        match (refused, host) {
+            (Some(_), _) => {}
+            (None, None) => frontier.add_host(url.host, url.url.host().into(), url.finder),
+            (None, Some(_)) => {
+                frontier.hosts.change(url.host, |entry| entry.found_by(url.finder));
             }
-            group.hosts += 1;
         }
-        frontier.add_host(url.host, url.url.host().into());
-        Ok(None)
+        Ok(refused)
     }
 }

@@ -9,7 +9,7 @@
 use super::frontier::Frontier;
 use crate::messages::BlockCount;
 use crate::storage::values::HostRow;
-use crate::storage::{DiskError, Family, keys};
+use crate::storage::{DiskError, Family, Row, keys};
 use crivello_common::config::{BlockEntry, Blocklist, Live, Politeness};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
@@ -26,8 +26,8 @@ const DROPPED_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
 const HOSTS_REMEMBERED: usize = 65_536;
 
 /// The blocked hosts, and the progress of dropping them.
-#[derive(Debug)]
-pub(super) struct BlockedHosts {
+#[derive(Debug, Default)]
+pub struct BlockedHosts {
     list: Blocklist,
     politeness: Politeness,
     /// Position of the scan over all hosts; `None` when it is complete.
@@ -50,15 +50,10 @@ impl BlockedHosts {
     pub(super) fn of(settings: &Live) -> Self {
         let list = Blocklist::new(&settings.links.blocked);
         Self {
-            at: (!list.is_empty()).then(first),
+            at: (!list.is_empty()).then_some(FIRST),
             list,
             politeness: settings.politeness.clone(),
-            sooner: false,
-            awaited: BTreeSet::new(),
-            by: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            counted: BTreeSet::new(),
-            changes: 0,
+            ..Self::default()
         }
     }
 
@@ -68,6 +63,11 @@ impl BlockedHosts {
             self.by.clear();
         }
         self.by.insert(host, by);
+    }
+
+    /// Returns the delays in force.
+    pub(super) const fn politeness(&self) -> &Politeness {
+        &self.politeness
     }
 
     /// Returns true if a host of this name is blocked.
@@ -106,24 +106,7 @@ impl BlockedHosts {
         count.0 += u64::from(self.counted.insert(host));
         count.1 += urls;
     }
-}
 
-/// Returns true for rules whose waits can be recomputed from the settings.
-const fn is_ordinary(rule: WaitRule) -> bool {
-    matches!(rule, WaitRule::Delay | WaitRule::Relative)
-}
-
-const fn first() -> [u8; keys::PAIR] {
-    [0; keys::PAIR]
-}
-
-/// Returns the settings that decide when hosts fall due.
-fn paces(politeness: &Politeness) -> Politeness {
-    let (paused, robots_exempt) = (Vec::new(), Vec::new());
-    Politeness { paused, robots_exempt, ..politeness.clone() }
-}
-
-impl BlockedHosts {
     /// Applies new settings: blocked hosts, and the delays of hosts that rest on disk.
     pub(super) fn reconfigure(&mut self, settings: &Live) {
         let mut new = Self::of(settings);
@@ -142,13 +125,14 @@ impl BlockedHosts {
         if new.list == self.list && !new.sooner {
             new.at = self.at;
         } else if new.sooner {
-            new.at = Some(first());
+            new.at = Some(FIRST);
         }
         *self = new;
     }
 
     /// Returns the numbers of dropped hosts and URLs for each entry of `links.blocked`.
-    pub(super) fn counts(&self) -> Vec<BlockCount> {
+    #[must_use]
+    pub fn counts(&self) -> Vec<BlockCount> {
         let done = self.at.is_none() && self.awaited.is_empty();
         let count = |block: &BlockEntry| {
             let what = block.to_string();
@@ -159,17 +143,20 @@ impl BlockedHosts {
     }
 
     /// Returns a number that rises whenever [`Self::counts`] may change.
-    pub(super) const fn changes(&self) -> u64 {
+    #[must_use]
+    pub const fn changes(&self) -> u64 {
         self.changes
     }
 
     /// Returns true while the scan is incomplete or a blocked host is not dropped yet.
-    pub(super) fn is_active(&self) -> bool {
+    #[must_use]
+    pub fn is_active(&self) -> bool {
         self.at.is_some() || !self.awaited.is_empty()
     }
 
     /// Returns true while the scan over all hosts is incomplete.
-    pub(super) const fn is_scanning(&self) -> bool {
+    #[must_use]
+    pub const fn is_scanning(&self) -> bool {
         self.at.is_some()
     }
 
@@ -189,9 +176,7 @@ impl BlockedHosts {
         }
         let (mut blocked, mut earlier, mut n_rows, mut rest) = (Vec::new(), Vec::new(), 0, None);
         frontier.disk.walk(Family::Hosts, &from, &[0xff; keys::PAIR + 1], |key, value| {
-            let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
-                return Ok(true);
-            };
+            let Some(host) = keys::read_hosts(key)? else { return Ok(true) };
             if n_rows == ROWS_AT_ONCE || blocked.len() == DROPPED_AT_ONCE {
                 rest = Some(keys::host(host));
                 return Ok(false);
@@ -270,4 +255,18 @@ impl BlockedHosts {
             self.by.remove(&host);
         }
     }
+}
+
+/// Returns true for rules whose waits can be recomputed from the settings.
+const fn is_ordinary(rule: WaitRule) -> bool {
+    matches!(rule, WaitRule::Delay | WaitRule::Relative)
+}
+
+/// Key below all keys of `hosts`.
+const FIRST: [u8; keys::PAIR] = [0; keys::PAIR];
+
+/// Returns the settings that decide when hosts fall due.
+fn paces(politeness: &Politeness) -> Politeness {
+    let (paused, robots_exempt) = (Vec::new(), Vec::new());
+    Politeness { paused, robots_exempt, ..politeness.clone() }
 }

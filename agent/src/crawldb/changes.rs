@@ -1,7 +1,7 @@
 //! Log of a commit's row changes as facts, for the replicas of the rows.
 
-use crate::messages::{Fact, Queued};
-use crate::storage::values::{HostRow, RobotsRow, UrlOutcome};
+use crate::messages::{Fact, Queued, RobotsRecord};
+use crate::storage::values::{HostRow, UrlOutcome};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::url::Origin;
@@ -42,11 +42,8 @@ impl ChangeLog {
         }
     }
 
-    pub fn robots(&mut self, host: HostKey, name: &Arc<str>, origin: Origin, value: &[u8]) {
-        // A value that was just encoded can be decoded.
-        if self.enabled
-            && let Ok(record) = RobotsRow::decode(value)
-        {
+    pub fn robots(&mut self, host: HostKey, name: &Arc<str>, origin: Origin, record: RobotsRecord) {
+        if self.enabled {
             self.facts.push(Fact::Robots { host, name: name.clone(), origin, record });
         }
     }
@@ -82,17 +79,15 @@ pub const fn is_limit(reason: Discard) -> bool {
 
 /// Returns the fact that other agents receive about a host's row.
 pub fn of_host(host: HostKey, row: HostRow) -> Fact {
-    let HostRow { name, state, closed, pages, bytes, .. } = row;
-    Fact::Host { host, name, state, closed, pages, bytes }
+    let HostRow { name, state, closed, pages, bytes, finder, resolved, answered, .. } = row;
+    Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered }
 }
 
 /// Returns an outcome as another agent stores it: without the record's place in this agent's
 /// archive.
-pub fn elsewhere(outcome: UrlOutcome) -> UrlOutcome {
-    match outcome {
-        UrlOutcome::Fetched { at, status, page, .. } => {
-            UrlOutcome::Fetched { at, status, record: None, page }
-        }
-        other => other,
+pub fn elsewhere(mut outcome: UrlOutcome) -> UrlOutcome {
+    if let UrlOutcome::Fetched { record, .. } = &mut outcome {
+        *record = None;
     }
+    outcome
 }

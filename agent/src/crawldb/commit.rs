@@ -1,16 +1,15 @@
 //! Application of a commit: all that follows from its pages, in one write batch.
 
-use super::domain_counters::DomainCounters;
 use super::drop_queue::drop_queues;
 use super::frontier::Frontier;
 use super::pending_page::{hold_until_acked, release_acked};
 use super::{CrawlDb, META_ARCHIVE, META_TOTALS};
 use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued};
 use crate::storage::crawl_dir::META_SEEDED;
-use crate::storage::values::{ArchivedPage, ContentRow, UrlOutcome};
+use crate::storage::values::{ArchivedPage, ContentRow, UrlOutcome, is_success};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
-use crivello_common::hash::GroupHash;
+use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -36,15 +35,14 @@ impl CrawlDb {
 
     fn apply_pages(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
         let Commit { pages, found, routing, batch, results, pending, .. } = commit;
-        let mut counters = DomainCounters::default();
         // This comes first, because it reads the disk, which does not contain this batch yet.
-        drop_queues(&mut self.frontier, &mut self.blocked_hosts, batch, &mut counters)?;
+        drop_queues(&mut self.frontier, &mut self.blocked_hosts, batch)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
             self.frontier.hosts.load(&[host])?;
             for url in urls {
                 if self.frontier.is_checked_out(host, url.queue_key) {
                     let outcome = UrlOutcome::Discarded(reason);
-                    self.frontier.finish_url(batch, host, url.queue_key, url.hash, &outcome);
+                    self.frontier.finish_url(batch, host, &url, &outcome)?;
                     self.frontier.totals.discards.count(reason);
                 }
             }
@@ -52,50 +50,43 @@ impl CrawlDb {
         release_acked(&mut self.frontier, batch, &routing.released)?;
         let links = pages.iter().flat_map(|(page, _)| &page.links);
         let all: Vec<&Found> = links.chain(&*found).collect();
-        let fresh = self.dedup(&all, all.len() - found.len())?;
+        let urls: Vec<UrlKey> = all.iter().map(|found| found.key()).collect();
+        let fresh = self.sieve.dedup(&urls, all.len() - found.len())?;
+        self.frontier.groups.load(pages.iter().map(|(page, _)| page.host.group))?;
         let mut unread = fresh.as_slice();
         for (i, (page, record)) in pages.iter().enumerate() {
             let (own, rest) = unread.split_at(page.links.len());
             unread = rest;
             let sent = routing.sent_links.get(i).copied().unwrap_or(false);
             let waits = sent || (routing.replicated && own.contains(&true));
-            pending.extend(self.record(batch, &mut counters, (page, *record), waits)?);
+            pending.extend(self.record(batch, (page, *record), waits)?);
         }
-        let new = all.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
-        self.enqueue_new(batch, &mut counters, results, new)?;
-        results.set_fresh(fresh);
+        *results = self.enqueue_new(batch, &all, &fresh)?;
         self.frontier.totals.discards.merge(&commit.refused);
         self.frontier.totals.links += routing.n_sent;
-        self.finish(batch, &counters, now)?;
+        self.finish(batch, now)?;
         if commit.seeds_end {
-            self.frontier.disk.put(batch, Family::Meta, META_SEEDED, &[]);
+            batch.put(Family::Meta, META_SEEDED, &[]);
         }
         if let Some(position) = &commit.archive_position {
-            self.frontier.disk.put(batch, Family::Meta, META_ARCHIVE, position);
+            batch.put(Family::Meta, META_ARCHIVE, position);
         }
         Ok(())
     }
 
     /// Adds the parts of every commit: rows changed in memory, and the totals.
-    pub(super) fn finish(
-        &mut self,
-        batch: &mut Batch,
-        counters: &DomainCounters,
-        now: Timestamp,
-    ) -> Result<(), DiskError> {
-        for (key, value) in self.frontier.robots.drain(..) {
-            self.frontier.disk.put(batch, Family::Robots, &key, &value);
-            if let (Some(host), Some(origin)) = (keys::read_host(&key), keys::read_origin(&key))
-                && let Some(entry) = self.frontier.hosts.get(host)
-            {
-                self.frontier.changes.robots(host, &entry.row.name, origin, &value);
+    pub(super) fn finish(&mut self, batch: &mut Batch, now: Timestamp) -> Result<(), DiskError> {
+        for (host, origin, record) in self.frontier.robots.drain(..) {
+            batch.put(Family::Robots, &keys::robots(host, origin), &record.encode());
+            if let Some(entry) = self.frontier.hosts.get(host) {
+                self.frontier.changes.robots(host, &entry.row.name, origin, record);
             }
         }
         self.settle(batch, now)?;
-        counters.write(&self.frontier.disk, batch);
+        self.frontier.groups.write(batch);
         self.group_rows.settle(batch);
-        self.group_jobs.settle(&self.frontier.disk, batch);
-        self.frontier.disk.put(batch, Family::Meta, META_TOTALS, &self.frontier.totals.encode());
+        self.group_jobs.settle(batch);
+        batch.put(Family::Meta, META_TOTALS, &self.frontier.totals.encode());
         Ok(())
     }
 
@@ -104,7 +95,6 @@ impl CrawlDb {
     fn record(
         &mut self,
         batch: &mut Batch,
-        counters: &mut DomainCounters,
         (page, record): (&Page, Option<(u32, u64)>),
         waits_for_links: bool,
     ) -> Result<Option<PendingPage>, DiskError> {
@@ -131,20 +121,24 @@ impl CrawlDb {
         let outcome = self.outcome(batch, page, row, record);
         let mut pending = None;
         if waits && waits_for_links {
-            pending = Some(hold_until_acked(&mut self.frontier, batch, page.host, row, outcome));
+            pending = Some(hold_until_acked(&mut self.frontier, batch, page.host, row, outcome)?);
         } else if waits {
-            self.frontier.finish_url(batch, page.host, row.queue_key, row.hash, &outcome);
+            self.frontier.finish_url(batch, page.host, row, &outcome)?;
         }
-        let bytes = match page.end {
-            PageEnd::Response { bytes, .. } => Some(bytes),
-            _ => None,
+        // Only successes count towards the limits: anyone can link to URLs that do not exist.
+        let (bytes, answered) = match page.end {
+            PageEnd::Response { bytes, status, .. } => (Some(bytes), is_success(status)),
+            _ => (None, false),
         };
         self.frontier.hosts.change(page.host, |entry| {
-            entry.row.pages += u64::from(bytes.is_some());
+            entry.row.pages += u64::from(answered);
             entry.row.bytes += bytes.unwrap_or(0);
+            entry.row.answered |= answered;
         });
-        if bytes.is_some() && self.frontier.limits.pages_per_domain.is_some() {
-            counters.row(&self.frontier.disk, page.host.group)?.pages += 1;
+        if bytes.is_some() && self.frontier.limits.pages_per_domain_max.is_some() {
+            if answered {
+                self.frontier.groups.change(page.host.group, |group| group.pages += 1)?;
+            }
             self.frontier.hosts.count_reserved_page(page.host);
         }
         Ok(pending)
@@ -168,7 +162,7 @@ impl CrawlDb {
                 if let (Some(digest), false) = (digest, duplicate) {
                     let url = CrawlUrl::from_parts(row.origin, &page.name, &row.path);
                     let first = ContentRow { at: page.at, url: url.as_str().into() };
-                    self.frontier.disk.put(batch, Family::Content, &digest, &first.encode());
+                    batch.put(Family::Content, &digest, &first.encode());
                 }
                 let kept = |by| ArchivedPage { by, name: page.name.clone(), url: row.clone() };
                 let page_of = self.frontier.me.map(|by| Arc::new(kept(by)));
@@ -188,8 +182,11 @@ impl CrawlDb {
     /// Writes the rows of all changed hosts, with their keys in `schedule`, and removes idle hosts
     /// from memory.
     fn settle(&mut self, batch: &mut Batch, now: Timestamp) -> Result<(), DiskError> {
-        let Frontier { disk, hosts, totals, changes, .. } = &mut self.frontier;
-        let dirty = hosts.take_dirty();
+        let dirty = self.frontier.hosts.take_dirty();
+        for &host in &dirty {
+            self.frontier.recount_host(host)?;
+        }
+        let Frontier { hosts, totals, changes, .. } = &mut self.frontier;
         let mut groups: Vec<GroupHash> = dirty.iter().map(|host| host.group).collect();
         groups.sort_unstable();
         groups.dedup();
@@ -212,10 +209,10 @@ impl CrawlDb {
             totals.own_queued -= std::mem::replace(&mut entry.counted, counted);
             if old != due {
                 if let Some(at) = old {
-                    disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
+                    batch.delete(Family::Schedule, &keys::schedule(at, host));
                 }
                 if let Some(at) = due {
-                    disk.put(batch, Family::Schedule, &keys::schedule(at, host), &[]);
+                    batch.put(Family::Schedule, &keys::schedule(at, host), &[]);
                 }
             }
             // Also for a host that returns before it is due: `serve` has passed the key that it
@@ -223,7 +220,7 @@ impl CrawlDb {
             if let Some(at) = due.filter(|_| comes_back || old != due) {
                 self.server.include(at, host);
             }
-            disk.put(batch, Family::Hosts, &keys::host(host), &entry.row.encode());
+            batch.put(Family::Hosts, &keys::host(host), &entry.row.encode());
             changes.host(host, &entry.row);
             written.push(host);
         }

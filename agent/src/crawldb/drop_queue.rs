@@ -2,13 +2,13 @@
 //! does not exist, or it is blocked.
 
 use super::blocked_hosts::BlockedHosts;
-use super::domain_counters::DomainCounters;
+use super::changes::is_limit;
 use super::frontier::{END_OF_QUEUE, Frontier};
 use crate::messages::QueueKey;
 use crate::storage::values::{UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
-use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::hash::HostKey;
 
 /// Maximum number of rows discarded per commit; small in tests, so that some wait for the next one.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 40 } else { 10_000 };
@@ -18,7 +18,6 @@ pub fn drop_queues(
     frontier: &mut Frontier,
     blocked: &mut BlockedHosts,
     batch: &mut Batch,
-    counters: &mut DomainCounters,
 ) -> Result<(), DiskError> {
     let mut room = ROWS_AT_ONCE;
     for host in std::mem::take(&mut frontier.dropping) {
@@ -29,7 +28,7 @@ pub fn drop_queues(
             continue;
         }
         let name = entry.row.name.clone();
-        let Some(reason) = reached(frontier, blocked, counters, host, reason)? else {
+        let Some(reason) = reached(frontier, blocked, host, reason)? else {
             if reason == Discard::Blocked {
                 blocked.spare(host);
             }
@@ -45,7 +44,6 @@ pub fn drop_queues(
             blocked.count_discarded(host, &name, n_rows as u64, done);
         }
         frontier.hosts.change(host, |entry| {
-            entry.row.queued -= n_rows as u64;
             if done {
                 entry.dropping = None;
                 // While it was being dropped, `serve` may have passed its key in `schedule`.
@@ -64,26 +62,25 @@ pub fn drop_queues(
 /// knows only how many pages it was given, so another limit may be reached, or none. A host that is
 /// not blocked any more is not dropped further.
 fn reached(
-    frontier: &Frontier,
+    frontier: &mut Frontier,
     blocked: &BlockedHosts,
-    counters: &mut DomainCounters,
     host: HostKey,
     reason: Discard,
 ) -> Result<Option<Discard>, DiskError> {
-    let Some(entry) = frontier.hosts.get(host) else { return Ok(None) };
+    let Frontier { hosts, groups, limits, .. } = frontier;
+    let Some(entry) = hosts.get(host) else { return Ok(None) };
     if reason == Discard::Blocked {
         return Ok(blocked.still_has(host, &entry.row.name).then_some(reason));
     }
     // Another agent may have closed the host.
-    let is_limit = matches!(reason, Discard::HostLimit | Discard::DomainLimit);
-    if !is_limit || entry.row.closed == Some(reason) {
+    if !is_limit(reason) || entry.row.closed == Some(reason) {
         return Ok(Some(reason));
     }
-    if frontier.limits.pages_per_host.is_some_and(|max| entry.row.pages >= max) {
+    if limits.pages_per_host_max.is_some_and(|max| entry.row.pages >= max) {
         return Ok(Some(Discard::HostLimit));
     }
-    if let Some(max) = frontier.limits.pages_per_domain
-        && counters.row(&frontier.disk, host.group)?.pages >= max
+    if let Some(max) = limits.pages_per_domain_max
+        && groups.row(host.group)?.pages >= max
     {
         return Ok(Some(Discard::DomainLimit));
     }
@@ -106,16 +103,14 @@ fn drop_rows(
     frontier.disk.walk(Family::Frontier, &from, &last, |key, value| {
         done = rows.len() < room;
         if done {
-            let queue_key = keys::read_queue_key(key).unwrap_or_default();
-            rows.push((queue_key, decode_queued(queue_key, value)?.hash));
+            let (_, queue_key) = keys::read_frontier(key)?;
+            rows.push(decode_queued(queue_key, value)?);
         }
         Ok(done)
     })?;
-    for &(queue_key, url) in &rows {
-        frontier.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
-        frontier.write_outcome(batch, UrlKey { group: host.group, url }, &outcome);
+    for url in &rows {
+        frontier.finish_url(batch, host, url, &outcome)?;
     }
-    frontier.totals.queued -= rows.len() as u64;
     frontier.totals.discards.add(reason, rows.len() as u64);
     Ok((rows.len(), done))
 }

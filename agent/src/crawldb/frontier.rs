@@ -2,13 +2,13 @@
 //! in memory, totals, and the log of changes.
 
 use super::changes::{ChangeLog, is_limit};
-use super::domain_counters::DomainCounters;
+use super::group_table::GroupTable;
 use super::hosts::HostTable;
 use super::totals::Totals;
-use crate::messages::{PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
-use crate::storage::values::{HostRow, RobotsRow, Seen, UrlOutcome, encode_queued};
-use crate::storage::{Batch, Database, DiskError, Family, keys};
-use crivello_common::config::Live;
+use crate::messages::{Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
+use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
+use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
+use crivello_common::config::Limits;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::url::Origin;
@@ -22,52 +22,52 @@ pub const END_OF_QUEUE: QueueKey = QueueKey { priority: PRIORITY_PENDING, seq: 0
 
 const _: () = assert!(PRIORITY_DEFAULT < PRIORITY_PENDING);
 
-/// The limits that the crawl database enforces.
-#[derive(Clone, Copy, Debug)]
-pub struct HostLimits {
-    pub pages_per_host: Option<u64>,
-    pub pages_per_domain: Option<u64>,
-    pub hosts_per_domain: Option<u64>,
-}
-
-impl HostLimits {
-    pub const fn of(settings: &Live) -> Self {
-        Self {
-            pages_per_host: settings.limits.pages_per_host_max,
-            pages_per_domain: settings.limits.pages_per_domain_max,
-            hosts_per_domain: settings.limits.hosts_per_domain_max,
-        }
-    }
-}
-
 /// The rows of hosts and URLs.
 #[derive(Debug)]
 pub struct Frontier {
     pub disk: Arc<Database>,
     pub hosts: HostTable,
+    pub groups: GroupTable,
     pub totals: Totals,
-    pub limits: HostLimits,
+    pub limits: Limits,
     /// Changes of the current commit.
     pub changes: ChangeLog,
     /// Id of this agent if groups may change hands. A row of `seen` then records the place where
     /// its URL waits, or the agent that fetched it.
     pub me: Option<AgentId>,
     /// Robots rows to write with the next commit.
-    pub robots: Vec<(Vec<u8>, Vec<u8>)>,
+    pub robots: Vec<(HostKey, Origin, RobotsRecord)>,
     /// Hosts whose queue is discarded once their pages in flight have arrived.
     pub dropping: Vec<HostKey>,
 }
 
 impl Frontier {
     /// Adds and counts a host that has no row yet. The next commit writes its row.
-    pub fn add_host(&mut self, host: HostKey, name: Arc<str>) {
+    pub fn add_host(&mut self, host: HostKey, name: Arc<str>, finder: Finder) {
         self.totals.hosts += 1;
-        self.hosts.insert(host, name);
+        self.hosts.insert(host, name, finder);
+    }
+
+    /// Counts a host in the row of its group as it is now: whether it counts, and for whom.
+    pub fn recount_host(&mut self, host: HostKey) -> Result<(), DiskError> {
+        let Some(entry) = self.hosts.get_mut(host) else { return Ok(()) };
+        let after = entry.row.counts_as();
+        let before = std::mem::replace(&mut entry.counted_as, after);
+        if before == after {
+            return Ok(());
+        }
+        self.groups.change(host.group, |group| {
+            for (class, adds) in [(before, false), (after, true)] {
+                if let Some((finder, resolved)) = class {
+                    group.change(finder, |taken| taken.count_host(resolved, adds));
+                }
+            }
+        })
     }
 
     /// Writes a robots row with the next commit.
-    pub fn set_robots(&mut self, host: HostKey, origin: Origin, record: &RobotsRecord) {
-        self.robots.push((keys::robots(host, origin).to_vec(), RobotsRow::encode(record)));
+    pub fn set_robots(&mut self, host: HostKey, origin: Origin, record: RobotsRecord) {
+        self.robots.push((host, origin, record));
         self.hosts.change(host, |entry| entry.row.robots = true);
     }
 
@@ -79,24 +79,35 @@ impl Frontier {
     }
 
     /// Adds a URL to its host's queue, where its queue key is unused.
-    pub fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+    pub fn enqueue(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        url: &Queued,
+    ) -> Result<(), DiskError> {
         self.totals.queued += 1;
         self.write_queued(batch, host, url);
+        let bytes = url.path.len() as u64;
         let changes = &mut self.changes;
         self.hosts.change(host, |entry| {
             changes.queued(host, &entry.row.name, url);
             entry.row.queued += 1;
+            entry.row.queued_bytes += bytes;
             entry.cursor = entry.cursor.min(url.queue_key);
         });
+        self.recount_host(host)?;
+        self.groups.change(host.group, |group| {
+            group.change(url.finder, |taken| taken.add_url(bytes));
+        })
     }
 
     /// Writes both rows of a queued URL.
     pub fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
         let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
         let value = Seen::Queued(self.me.map(|_| (host.host, url.queue_key))).encode();
-        self.disk.put(batch, Family::Seen, &seen, &value);
+        batch.put(Family::Seen, &seen, &value);
         let key = keys::frontier(host, url.queue_key);
-        self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
+        batch.put(Family::Frontier, &key, &encode_queued(url));
     }
 
     /// Returns true if a URL is handed out and has no outcome yet.
@@ -112,41 +123,68 @@ impl Frontier {
             attempts: url.attempts.saturating_add(1),
             ..url.clone()
         };
-        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.queue_key));
+        batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
         self.write_queued(batch, host, &again);
         self.hosts.change(host, |entry| entry.take_back(url.queue_key));
     }
 
     /// Writes the outcome of a URL.
     pub fn write_outcome(&mut self, batch: &mut Batch, url: UrlKey, outcome: &UrlOutcome) {
-        self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+        batch.put(Family::Seen, &keys::seen(url), &outcome.encode());
         self.changes.done(url, outcome);
     }
 
-    /// Removes a URL from its host's queue, or from behind it, and writes its outcome.
+    /// Removes a URL from its host's queue, and writes its outcome.
     pub fn finish_url(
         &mut self,
         batch: &mut Batch,
         host: HostKey,
-        queue_key: QueueKey,
-        url: UrlHash,
+        url: &Queued,
+        outcome: &UrlOutcome,
+    ) -> Result<(), DiskError> {
+        self.finish_pending(batch, host, (url.queue_key, url.hash), outcome);
+        self.take_from_queue(host, url)
+    }
+
+    /// Removes a pending page from behind its host's queue, and writes its outcome. It does not
+    /// count as queued.
+    pub fn finish_pending(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        (queue_key, url): (QueueKey, UrlHash),
         outcome: &UrlOutcome,
     ) {
-        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
+        batch.delete(Family::Frontier, &keys::frontier(host, queue_key));
         self.write_outcome(batch, UrlKey { group: host.group, url }, outcome);
-        // A pending page does not count as queued.
-        if queue_key.priority != PRIORITY_PENDING {
-            self.take_from_queue(host, queue_key);
-        }
     }
 
     /// Uncounts a URL that leaves its host's queue.
-    pub fn take_from_queue(&mut self, host: HostKey, queue_key: QueueKey) {
+    pub fn take_from_queue(&mut self, host: HostKey, url: &Queued) -> Result<(), DiskError> {
         self.totals.queued -= 1;
+        let bytes = url.path.len() as u64;
         self.hosts.change(host, |entry| {
-            entry.take_back(queue_key);
+            entry.take_back(url.queue_key);
             entry.row.queued -= 1;
+            entry.row.queued_bytes = entry.row.queued_bytes.saturating_sub(bytes);
         });
+        self.groups.change(host.group, |group| {
+            group.change(url.finder, |taken| taken.remove_url(bytes));
+        })
+    }
+
+    /// Counts a queued URL for the class `after`, because a better finder was merged.
+    pub fn change_finder(
+        &mut self,
+        group: GroupHash,
+        url: &Queued,
+        after: Finder,
+    ) -> Result<(), DiskError> {
+        let bytes = url.path.len() as u64;
+        self.groups.change(group, |row| {
+            row.change(url.finder, |taken| taken.remove_url(bytes));
+            row.change(after, |taken| taken.add_url(bytes));
+        })
     }
 
     /// Discards the queue of a host once its pages in flight have arrived. With `forever`, later
@@ -158,18 +196,13 @@ impl Frontier {
 
     /// Uncounts a page that is to be fetched again: it does not count towards the limits until
     /// then.
-    pub fn uncount_page(
-        &mut self,
-        counters: &mut DomainCounters,
-        host: HostKey,
-    ) -> Result<(), DiskError> {
+    pub fn uncount_page(&mut self, host: HostKey) -> Result<(), DiskError> {
         self.hosts.change(host, |entry| {
             entry.row.pages = entry.row.pages.saturating_sub(1);
             entry.row.closed = entry.row.closed.filter(|&reason| !is_limit(reason));
         });
-        if self.limits.pages_per_domain.is_some() {
-            let row = counters.row(&self.disk, host.group)?;
-            row.pages = row.pages.saturating_sub(1);
+        if self.limits.pages_per_domain_max.is_some() {
+            self.groups.change(host.group, |row| row.pages = row.pages.saturating_sub(1))?;
         }
         Ok(())
     }
@@ -183,7 +216,7 @@ impl Frontier {
             &group.to_bytes(),
             &keys::end_of_group(group),
             |key, value| {
-                if let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0)
+                if let Some(host) = keys::read_hosts(key)?
                     && HostRow::decode(value)?.closed == Some(Discard::DomainLimit)
                 {
                     closed.push(host);

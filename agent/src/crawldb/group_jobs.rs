@@ -1,14 +1,17 @@
 //! Jobs on whole groups, a bounded batch at a time: they put a group's hosts into `schedule`, take
 //! them out of it, or delete all rows of the group. A row in `meta` records a job from its first
-//! batch to its last, so that a kill only interrupts it.
+//! batch to its last, so that a kill only interrupts it. A deletion ends early if new rows of its
+//! group arrive.
 
 use super::GroupRows;
 use super::frontier::Frontier;
-use crate::messages::{PRIORITY_PENDING, QueueKey};
+use super::serve::read_robots;
+use crate::messages::{PRIORITY_PENDING, Queued};
 use crate::storage::values::{HostRow, decode_queued};
-use crate::storage::{Batch, Database, DiskError, Family, keys};
-use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
-use crivello_common::politeness::WaitRule;
+use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
+use crivello_common::config::Politeness;
+use crivello_common::hash::{GroupHash, HostKey, UrlKey};
+use crivello_common::politeness::HostPolicy;
 use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -17,6 +20,8 @@ use std::ops::Bound;
 const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
 /// Maximum number of groups per batch: most are small, and there may be a million of them.
 const GROUPS_AT_ONCE: usize = if cfg!(test) { 3 } else { 256 };
+/// Bytes of compiled rules that count as a row: about as long to read.
+const RULES_A_ROW: usize = 1_024;
 /// Prefix of the keys in `meta`; the group's hash follows.
 const META: &[u8] = b"job/";
 
@@ -29,15 +34,20 @@ enum Task {
     Delete = 2,
 }
 
+/// Families whose rows a deletion deletes, in this order.
+const DELETED: [Family; 4] = [Family::Frontier, Family::Seen, Family::Robots, Family::Hosts];
+
 /// A job in progress.
 #[derive(Debug)]
 struct GroupJob {
     task: Task,
-    /// Key before which all hosts are done.
-    from: [u8; keys::PAIR],
-    /// Earliest time at which a host falls due. Not stored: after a kill no host is visited at once
-    /// anyway.
-    floor: Timestamp,
+    /// Index in [`DELETED`] of the family that a deletion has reached.
+    stage: usize,
+    /// Key before which all rows are done. Not stored: a job that a kill interrupted starts again.
+    from: Vec<u8>,
+    /// Time until which another agent may have visited the hosts; zero if none may have. Not stored:
+    /// after a kill no host is visited at once anyway.
+    taken_over: Timestamp,
 }
 
 /// The groups of a step.
@@ -55,6 +65,8 @@ pub struct GroupJobs {
     tasks: BTreeMap<GroupHash, GroupJob>,
     /// Groups whose jobs have no row in `meta` yet.
     unsaved: Vec<GroupHash>,
+    /// Groups whose deletions have ended early, and may still have a row in `meta`.
+    cancelled: Vec<GroupHash>,
 }
 
 impl GroupJobs {
@@ -72,8 +84,7 @@ impl GroupJobs {
             let (Ok(group), Some(task)) = (group, task) else {
                 return Err(DiskError::Row { family: "meta", what: "a job is malformed" });
             };
-            let from = keys::group(group);
-            jobs.tasks.insert(group, GroupJob { task, from, floor: Timestamp::ZERO });
+            jobs.tasks.insert(group, GroupJob::new(task, group, Timestamp::ZERO));
             Ok(true)
         })?;
         Ok(jobs)
@@ -84,12 +95,12 @@ impl GroupJobs {
         &mut self,
         group: GroupHash,
         open: bool,
-        floor: Timestamp,
+        taken_over: Timestamp,
         group_rows: &mut GroupRows,
     ) -> Result<(), DiskError> {
         if group_rows.is_open(group)? != open && !self.is_deleting(group) {
             group_rows.set_open(group, open)?;
-            self.begin(group, Task::Reschedule, floor);
+            self.begin(group, Task::Reschedule, taken_over);
         }
         Ok(())
     }
@@ -99,21 +110,34 @@ impl GroupJobs {
         self.begin(group, Task::Delete, Timestamp::ZERO);
     }
 
-    fn begin(&mut self, group: GroupHash, task: Task, floor: Timestamp) {
-        self.tasks.insert(group, GroupJob { task, from: keys::group(group), floor });
+    fn begin(&mut self, group: GroupHash, task: Task, taken_over: Timestamp) {
+        self.tasks.insert(group, GroupJob::new(task, group, taken_over));
         self.unsaved.push(group);
+    }
+
+    /// Ends the deletion of a group, if there is one. Returns true then.
+    pub(super) fn cancel_deletion(&mut self, group: GroupHash) -> bool {
+        let is_deleting = self.is_deleting(group);
+        if is_deleting {
+            self.tasks.remove(&group);
+            self.cancelled.push(group);
+        }
+        is_deleting
     }
 
     pub(super) fn is_deleting(&self, group: GroupHash) -> bool {
         self.tasks.get(&group).is_some_and(|job| job.task == Task::Delete)
     }
 
-    /// Adds the rows of new jobs to `batch`.
-    pub(super) fn settle(&mut self, disk: &Database, batch: &mut Batch) {
+    /// Adds the rows of new jobs to `batch`, and deletes those of cancelled ones.
+    pub(super) fn settle(&mut self, batch: &mut Batch) {
+        for group in self.cancelled.drain(..) {
+            batch.delete(Family::Meta, &job_key(group));
+        }
         for group in self.unsaved.drain(..) {
             // A job that has finished since needs no row.
             if let Some(job) = self.tasks.get(&group) {
-                disk.put(batch, Family::Meta, &job_key(group), &[job.task as u8]);
+                batch.put(Family::Meta, &job_key(group), &[job.task as u8]);
             }
         }
     }
@@ -122,9 +146,9 @@ impl GroupJobs {
         !self.tasks.is_empty()
     }
 
-    fn after(&self, group: Option<&GroupHash>) -> Option<(&GroupHash, &GroupJob)> {
+    fn after(&self, group: Option<&GroupHash>) -> Option<GroupHash> {
         let from = group.map_or(Bound::Unbounded, Bound::Excluded);
-        self.tasks.range((from, Bound::Unbounded)).next()
+        self.tasks.range((from, Bound::Unbounded)).next().map(|(&group, _)| group)
     }
 
     /// Performs the next step of the jobs.
@@ -132,34 +156,35 @@ impl GroupJobs {
         &mut self,
         frontier: &mut Frontier,
         group_rows: &mut GroupRows,
+        politeness: &Politeness,
         batch: &mut Batch,
     ) -> Result<JobStep, DiskError> {
         let (mut room, mut groups) = (ROWS_AT_ONCE, Vec::new());
         let mut step = JobStep::default();
         while room > 0
             && groups.len() < GROUPS_AT_ONCE
-            && let Some((&group, job)) = self.after(groups.last())
+            && let Some(group) = self.after(groups.last())
+            && let Some(job) = self.tasks.get_mut(&group)
         {
-            let GroupJob { task, from, floor } = *job;
-            let rest = match task {
-                Task::Reschedule => reschedule_some(frontier, from, group, floor, &mut room)?,
-                Task::Delete => delete_some(frontier, batch, group, &mut room)?.then_some(from),
+            let is_done = match job.task {
+                Task::Reschedule => {
+                    step.rescheduled.insert(group);
+                    job.reschedule_some(frontier, politeness, group, &mut room)?
+                }
+                Task::Delete => {
+                    step.deleted.insert(group);
+                    job.delete_some(frontier, batch, group, &mut room)?
+                }
             };
             groups.push(group);
-            match task {
-                Task::Reschedule => step.rescheduled.insert(group),
-                Task::Delete => step.deleted.insert(group),
-            };
-            match (rest, self.tasks.get_mut(&group)) {
-                (Some(from), Some(job)) => job.from = from,
-                _ => {
-                    self.tasks.remove(&group);
-                    frontier.disk.delete(batch, Family::Meta, &job_key(group));
-                    if task == Task::Delete {
-                        group_rows.remove(group);
-                        step.is_gone = true;
-                    }
+            if is_done {
+                if job.task == Task::Delete {
+                    frontier.groups.delete(batch, group);
+                    group_rows.remove(group);
+                    step.is_gone = true;
                 }
+                self.tasks.remove(&group);
+                batch.delete(Family::Meta, &job_key(group));
             }
         }
         Ok(step)
@@ -170,129 +195,176 @@ fn job_key(group: GroupHash) -> Vec<u8> {
     [META, &group.to_bytes()].concat()
 }
 
-/// Marks hosts with a queue as changed, so that the commit updates their rows in `schedule`.
-/// Returns the key at which to continue.
-fn reschedule_some(
-    frontier: &mut Frontier,
-    from: [u8; keys::PAIR],
-    group: GroupHash,
-    floor: Timestamp,
-    room: &mut usize,
-) -> Result<Option<[u8; keys::PAIR]>, DiskError> {
-    let (mut hosts, mut rest) = (Vec::new(), None);
-    frontier.disk.walk(Family::Hosts, &from, &keys::end_of_group(group), |key, value| {
-        let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
-            return Ok(true);
-        };
-        if *room == 0 {
-            rest = Some(keys::host(host));
-            return Ok(false);
-        }
-        *room -= 1;
-        if HostRow::decode(value)?.queued > 0 {
-            hosts.push(host);
-        }
-        Ok(true)
-    })?;
-    frontier.hosts.load(&hosts)?;
-    for host in hosts {
-        frontier.hosts.change(host, |entry| {
-            entry.row.state.hold_until(floor, WaitRule::StartUp);
-        });
+impl GroupJob {
+    fn new(task: Task, group: GroupHash, taken_over: Timestamp) -> Self {
+        Self { task, stage: 0, from: start_of(group), taken_over }
     }
-    Ok(rest)
-}
 
-/// Deletes some rows of a group. Returns true if there may be more.
-fn delete_some(
-    frontier: &mut Frontier,
-    batch: &mut Batch,
-    group: GroupHash,
-    room: &mut usize,
-) -> Result<bool, DiskError> {
-    let before = *room;
-    delete_queues(frontier, batch, group, room)?;
-    // A queued URL's row in `seen` is deleted with its row in `frontier`.
-    if *room < before {
-        return Ok(true);
-    }
-    for family in [Family::Seen, Family::Robots, Family::Hosts] {
-        let mut rows = Vec::new();
+    /// Marks hosts with a queue as changed, so that the commit updates their rows in `schedule`.
+    /// After a take-over they rest. Returns true if no host is left.
+    fn reschedule_some(
+        &mut self,
+        frontier: &mut Frontier,
+        politeness: &Politeness,
+        group: GroupHash,
+        room: &mut usize,
+    ) -> Result<bool, DiskError> {
+        let (mut hosts, mut rest) = (Vec::new(), None);
         frontier.disk.walk(
-            family,
-            &keys::group(group)[..8],
+            Family::Hosts,
+            &self.from,
             &keys::end_of_group(group),
             |key, value| {
-                let scheduled = match family {
-                    Family::Hosts if key[8..] != [0; 8] => HostRow::decode(value)?.scheduled,
-                    _ => None,
-                };
-                rows.push((key.to_vec(), scheduled));
-                Ok(rows.len() < *room)
+                let Some(host) = keys::read_hosts(key)? else { return Ok(true) };
+                if *room == 0 {
+                    rest = Some(key.to_vec());
+                    return Ok(false);
+                }
+                *room -= 1;
+                if HostRow::decode(value)?.queued > 0 {
+                    hosts.push(host);
+                }
+                Ok(true)
             },
         )?;
-        for (key, scheduled) in &rows {
-            frontier.disk.delete(batch, family, key);
-            match keys::read_host(key) {
-                Some(host) if family == Family::Hosts && host.host.0 != 0 => {
-                    delete_host(frontier, batch, host, *scheduled);
-                }
+        frontier.hosts.load(&hosts)?;
+        for host in hosts {
+            if self.taken_over == Timestamp::ZERO {
+                frontier.hosts.change(host, |_| {});
+                continue;
+            }
+            let robots = read_robots(frontier, host)?;
+            let rules = robots.iter().filter_map(|(_, record)| record.rules.as_ref());
+            let crawl_delay = rules.clone().filter_map(|rules| rules.crawl_delay()).max();
+            let bytes: usize = rules.map(|rules| rules.heap_size()).sum();
+            *room = room.saturating_sub(bytes / RULES_A_ROW);
+            frontier.hosts.change(host, |entry| {
+                let name = &entry.row.name;
+                let exempt = politeness.robots_exempt.iter().any(|e| *e.host == **name);
+                let policy = HostPolicy::of(politeness, name, crawl_delay.filter(|_| !exempt));
+                entry.row.state.take_over(self.taken_over, &policy);
+            });
+        }
+        let is_done = rest.is_none();
+        self.from = rest.unwrap_or_default();
+        Ok(is_done)
+    }
+
+    /// Deletes some rows of a group. Returns true if none is left. It never reads rows that it has
+    /// deleted: those cost as much time as others until RocksDB has compacted them.
+    fn delete_some(
+        &mut self,
+        frontier: &mut Frontier,
+        batch: &mut Batch,
+        group: GroupHash,
+        room: &mut usize,
+    ) -> Result<bool, DiskError> {
+        while let Some(&family) = DELETED.get(self.stage) {
+            let had_room = *room;
+            match family {
+                Family::Frontier => self.delete_queues(frontier, batch, group, room)?,
+                _ => self.delete_rows(family, frontier, batch, group, room)?,
+            }
+            // A queued URL's row in `seen` is deleted with its row in `frontier`: the batch must be
+            // written before `seen` is read.
+            if *room == 0 || (family == Family::Frontier && *room < had_room) {
+                return Ok(false);
+            }
+            self.stage += 1;
+            self.from = start_of(group);
+        }
+        frontier.robots.retain(|(host, ..)| host.group != group);
+        Ok(true)
+    }
+
+    fn delete_queues(
+        &mut self,
+        frontier: &mut Frontier,
+        batch: &mut Batch,
+        group: GroupHash,
+        room: &mut usize,
+    ) -> Result<(), DiskError> {
+        let mut rows: Vec<(HostKey, Queued)> = Vec::new();
+        let (from, end) = (&mut self.from, keys::end_of_group(group));
+        let start = from.clone();
+        frontier.disk.walk(Family::Frontier, &start, &end, |key, value| {
+            let (host, queue_key) = keys::read_frontier(key)?;
+            rows.push((host, decode_queued(queue_key, value)?));
+            *from = after_key(key);
+            Ok(rows.len() < *room)
+        })?;
+        *room -= rows.len();
+        let hosts: Vec<HostKey> = rows.iter().map(|(host, _)| *host).collect();
+        frontier.hosts.load(&hosts)?;
+        for (host, url) in rows {
+            batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
+            batch.delete(Family::Seen, &keys::seen(UrlKey { group, url: url.hash }));
+            frontier.totals.seen -= 1;
+            if url.queue_key.priority != PRIORITY_PENDING {
+                frontier.take_from_queue(host, &url)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_rows(
+        &mut self,
+        family: Family,
+        frontier: &mut Frontier,
+        batch: &mut Batch,
+        group: GroupHash,
+        room: &mut usize,
+    ) -> Result<(), DiskError> {
+        let mut rows = Vec::new();
+        frontier.disk.walk(family, &self.from, &keys::end_of_group(group), |key, value| {
+            // The group's own row counts what is left, and goes last.
+            if family != Family::Hosts || key[8..] != [0; 8] {
+                let is_host = family == Family::Hosts;
+                let host = is_host.then(|| HostRow::decode(value)).transpose()?;
+                rows.push((key.to_vec(), host));
+            }
+            Ok(rows.len() < *room)
+        })?;
+        if let Some((last, _)) = rows.last() {
+            self.from = after_key(last);
+        }
+        *room -= rows.len();
+        for (key, row) in &rows {
+            batch.delete(family, key);
+            match (keys::read_host(key), row) {
+                (Some(host), Some(row)) => delete_host(frontier, batch, host, row)?,
                 _ => frontier.totals.seen -= u64::from(family == Family::Seen),
             }
         }
-        *room -= rows.len();
-        if *room == 0 {
-            return Ok(true);
-        }
+        Ok(())
     }
-    frontier.robots.retain(|(key, _)| !key.starts_with(&group.to_bytes()));
-    Ok(false)
+}
+
+fn start_of(group: GroupHash) -> Vec<u8> {
+    keys::group(group)[..8].to_vec()
+}
+
+/// Returns the first possible key after `key`.
+fn after_key(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
 }
 
 fn delete_host(
     frontier: &mut Frontier,
     batch: &mut Batch,
     host: HostKey,
-    scheduled: Option<Timestamp>,
-) {
-    frontier.totals.hosts -= 1;
-    if let Some(at) = scheduled {
-        frontier.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
-    }
-    frontier.hosts.forget(host);
-}
-
-fn delete_queues(
-    frontier: &mut Frontier,
-    batch: &mut Batch,
-    group: GroupHash,
-    room: &mut usize,
+    row: &HostRow,
 ) -> Result<(), DiskError> {
-    let mut rows: Vec<(HostKey, QueueKey, UrlHash)> = Vec::new();
-    frontier.disk.walk(
-        Family::Frontier,
-        &keys::group(group),
-        &keys::end_of_group(group),
-        |key, value| {
-            let (Some(host), Some(queue_key)) = (keys::read_host(key), keys::read_queue_key(key))
-            else {
-                let what = "its key is malformed";
-                return Err(DiskError::Row { family: "frontier", what });
-            };
-            rows.push((host, queue_key, decode_queued(queue_key, value)?.hash));
-            Ok(rows.len() < *room)
-        },
-    )?;
-    *room -= rows.len();
-    let hosts: Vec<HostKey> = rows.iter().map(|&(host, ..)| host).collect();
-    frontier.hosts.load(&hosts)?;
-    for (host, queue_key, hash) in rows {
-        frontier.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
-        frontier.disk.delete(batch, Family::Seen, &keys::seen(UrlKey { group, url: hash }));
-        frontier.totals.seen -= 1;
-        if queue_key.priority != PRIORITY_PENDING {
-            frontier.take_from_queue(host, queue_key);
-        }
+    frontier.totals.hosts -= 1;
+    if let Some(at) = row.scheduled {
+        batch.delete(Family::Schedule, &keys::schedule(at, host));
     }
-    Ok(())
+    let counted = frontier.hosts.get(host).map_or(row.counts_as(), |entry| entry.counted_as);
+    frontier.hosts.forget(host);
+    frontier.groups.change(host.group, |group| {
+        group.pages = group.pages.saturating_sub(row.pages);
+        if let Some((finder, resolved)) = counted {
+            group.change(finder, |taken| taken.count_host(resolved, false));
+        }
+    })
 }

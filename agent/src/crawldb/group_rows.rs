@@ -1,7 +1,7 @@
 //! The rows of `groups`, including the changes that the next commit writes.
 
-use crate::messages::{GroupRole, Role};
-use crate::storage::{Batch, Database, DiskError, Family, GroupState};
+use crate::messages::{GroupRole, Role, RoleRows};
+use crate::storage::{Batch, Database, DiskError, Family, GroupState, Row};
 use crivello_common::hash::GroupHash;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -24,65 +24,7 @@ impl GroupRows {
         if let Some(row) = self.pending.get(&group) {
             return Ok(row.clone());
         }
-        let value = self.disk.get(Family::Groups, &group.to_bytes())?;
-        value.map(|value| GroupState::decode(&value)).transpose()
-    }
-
-    /// Returns this agent's role for one group.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
-        Ok(self.row(group)?.and_then(|row| row.tag))
-    }
-
-    /// Sets or removes a role. The next commit writes it. A group that had no row is then open only
-    /// if this agent is its authority; later, [`CrawlDb::open_group`](super::CrawlDb::open_group)
-    /// opens and [`CrawlDb::close_group`](super::CrawlDb::close_group) closes it.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) -> Result<(), DiskError> {
-        let authority = matches!(&tag, None | Some(GroupRole { role: Role::Authority { .. }, .. }));
-        let open = self.row(group)?.map_or(authority, |row| row.open);
-        self.write(group, GroupState { open, tag });
-        Ok(())
-    }
-
-    /// Returns the first `most` roles after that of `group`, or of all, in the order of their
-    /// groups.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn roles_after(
-        &self,
-        group: Option<GroupHash>,
-        most: usize,
-    ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
-        let changed = self.pending.range((group.map_or(Unbounded, Excluded), Unbounded));
-        let mut changed = changed
-            .filter_map(|(&group, row)| Some((group, row.as_ref()?.tag.clone()?)))
-            .peekable();
-        let mut tags = Vec::with_capacity(most);
-        let from = group.map_or_else(Vec::new, |group| [&group.to_bytes()[..], &[0]].concat());
-        self.disk.walk(Family::Groups, &from, &[0xff; 9], |key, value| {
-            let group = read_key(key)?;
-            while tags.len() < most
-                && let Some(next) = changed.next_if(|&(other, _)| other < group)
-            {
-                tags.push(next);
-            }
-            if tags.len() < most
-                && !self.pending.contains_key(&group)
-                && let Some(tag) = GroupState::decode(value)?.tag
-            {
-                tags.push((group, tag));
-            }
-            Ok(tags.len() < most)
-        })?;
-        let rest = most - tags.len();
-        tags.extend(changed.take(rest));
-        Ok(tags)
+        self.disk.row(&group.to_bytes())
     }
 
     /// Returns true if the hosts of a group have rows in `schedule`.
@@ -131,13 +73,56 @@ impl GroupRows {
     /// Adds the waiting changes to `batch`.
     pub(super) fn settle(&mut self, batch: &mut Batch) {
         for (group, row) in std::mem::take(&mut self.pending) {
-            match row {
-                Some(row) => {
-                    self.disk.put(batch, Family::Groups, &group.to_bytes(), &row.encode());
-                }
-                None => self.disk.delete(batch, Family::Groups, &group.to_bytes()),
-            }
+            let value = row.map(|row| row.encode());
+            batch.change(Family::Groups, &group.to_bytes(), value.as_deref());
         }
+    }
+}
+
+impl RoleRows for GroupRows {
+    fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
+        Ok(self.row(group)?.and_then(|row| row.tag))
+    }
+
+    /// A group that had no row is then open only if this agent is its authority; later,
+    /// [`CrawlDb::open_group`](super::CrawlDb::open_group) opens and
+    /// [`CrawlDb::close_group`](super::CrawlDb::close_group) closes it.
+    fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) -> Result<(), DiskError> {
+        let authority = matches!(&tag, None | Some(GroupRole { role: Role::Authority { .. }, .. }));
+        let open = self.row(group)?.map_or(authority, |row| row.open);
+        self.write(group, GroupState { open, tag });
+        Ok(())
+    }
+
+    fn roles_after(
+        &self,
+        group: Option<GroupHash>,
+        most: usize,
+    ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
+        let changed = self.pending.range((group.map_or(Unbounded, Excluded), Unbounded));
+        let mut changed = changed
+            .filter_map(|(&group, row)| Some((group, row.as_ref()?.tag.clone()?)))
+            .peekable();
+        let mut tags = Vec::with_capacity(most);
+        let from = group.map_or_else(Vec::new, |group| [&group.to_bytes()[..], &[0]].concat());
+        self.disk.walk(Family::Groups, &from, &[0xff; 9], |key, value| {
+            let group = read_key(key)?;
+            while tags.len() < most
+                && let Some(next) = changed.next_if(|&(other, _)| other < group)
+            {
+                tags.push(next);
+            }
+            if tags.len() < most
+                && !self.pending.contains_key(&group)
+                && let Some(tag) = GroupState::decode(value)?.tag
+            {
+                tags.push((group, tag));
+            }
+            Ok(tags.len() < most)
+        })?;
+        let rest = most - tags.len();
+        tags.extend(changed.take(rest));
+        Ok(tags)
     }
 }
 

@@ -2,14 +2,15 @@
 //! commit, or is touched by the current commit.
 
 use super::join::join_states;
-use crate::messages::QueueKey;
+use crate::messages::{Finder, QueueKey};
 use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;
+use crivello_common::hash::HostKey;
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;
 
 /// A host in memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HostInMemory {
     /// The host's row, newer than the one on disk until the next commit.
     pub row: HostRow,
@@ -33,9 +34,11 @@ pub struct HostInMemory {
     pub merged_while_out: Option<Box<HostState>>,
     /// Contribution to [`Totals::own_queued`](super::Totals::own_queued).
     pub counted: u64,
+    /// Class for which it counts in the row of its group, as of the last recount.
+    pub counted_as: Option<(Finder, bool)>,
 }
 
-const _: () = assert!(size_of::<HostInMemory>() <= 224);
+const _: () = assert!(size_of::<HostInMemory>() <= 240);
 
 impl HostInMemory {
     /// Creates a host from its row.
@@ -43,17 +46,28 @@ impl HostInMemory {
     pub fn new(row: HostRow) -> Box<Self> {
         Box::new(Self {
             counted: if row.scheduled.is_some() { row.queued } else { 0 },
+            counted_as: row.counts_as(),
             row,
-            dirty: false,
-            on_workbench: false,
-            reschedule: false,
-            parked: false,
-            checked_out: Vec::new(),
-            cursor: QueueKey::default(),
-            reserved_pages: 0,
-            dropping: None,
-            merged_while_out: None,
+            ..Self::default()
         })
+    }
+
+    /// Records that a URL of it was found. While it does not count against the limits of its domain,
+    /// only the last finder matters.
+    pub fn found_by(&mut self, finder: Finder) {
+        let counts = self.row.counts_as().is_some();
+        self.row.finder = if counts { self.row.finder.min(finder) } else { finder };
+    }
+
+    /// Returns true if this is the row of the host with this name. Otherwise two hosts have the same
+    /// key, which is logged: the caller discards the other one.
+    #[must_use]
+    pub fn is_named(&self, host: HostKey, name: &str) -> bool {
+        let is_same = *self.row.name == *name;
+        if !is_same {
+            tracing::warn!(?host, "discarding {name:?}: {:?} has the same key", self.row.name);
+        }
+        is_same
     }
 
     /// Marks `queue_key` as handed out.

@@ -1,8 +1,9 @@
 //! The hosts in memory: on the workbench, with pages in flight, or touched by the current commit.
 
 use super::host_in_memory::HostInMemory;
+use crate::messages::Finder;
 use crate::storage::values::HostRow;
-use crate::storage::{Database, DiskError, Family, keys};
+use crate::storage::{Database, DiskError, Family, Row, keys};
 use crivello_common::hash::{GroupHash, HostKey};
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
@@ -64,17 +65,13 @@ impl HostTable {
         self.hosts.get_mut(&host).map(|entry| &mut **entry)
     }
 
-    pub fn contains(&self, host: HostKey) -> bool {
-        self.hosts.contains_key(&host)
-    }
-
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
     /// Adds a host that has no row yet. The next commit writes its row.
-    pub fn insert(&mut self, host: HostKey, name: Arc<str>) {
-        let row = HostRow { name, ..HostRow::default() };
+    pub fn insert(&mut self, host: HostKey, name: Arc<str>, finder: Finder) {
+        let row = HostRow { name, finder, ..HostRow::default() };
         let mut entry = HostInMemory::new(row);
         entry.dirty = true;
         self.dirty.push(host);

@@ -1,7 +1,6 @@
 //! Joins of values; each is commutative, associative and idempotent.
 
 use crate::messages::{Queued, RobotsRecord};
-use crate::storage::values::RobotsRow;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::HostState;
@@ -15,6 +14,7 @@ pub fn join_states(ours: &mut HostState, theirs: &HostState) {
         (ours.rests, ours.rest_rule) = (theirs.rests, theirs.rest_rule);
     }
     ours.last_ended = ours.last_ended.max(theirs.last_ended);
+    ours.certified |= theirs.certified;
     ours.slow_level = ours.slow_level.max(theirs.slow_level);
     ours.slowed_until = ours.slowed_until.max(theirs.slowed_until);
     for kind in Failure::ALL {
@@ -33,22 +33,23 @@ pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Dis
     }
 }
 
-/// Joins queued URLs: the smaller depth, and the larger number of failed attempts. Returns true if
-/// `ours` changed.
+/// Joins queued URLs: the smaller depth, the larger number of failed attempts, and the better finder.
+/// Returns true if `ours` changed.
 pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
-    let before = (ours.depth, ours.attempts, ours.kind);
+    let before = (ours.depth, ours.attempts, ours.kind, ours.finder);
     ours.depth = ours.depth.min(theirs.depth);
     ours.attempts = ours.attempts.max(theirs.attempts);
     if theirs.kind as u8 > ours.kind as u8 {
         ours.kind = theirs.kind;
     }
-    before != (ours.depth, ours.attempts, ours.kind)
+    ours.finder = ours.finder.min(theirs.finder);
+    before != (ours.depth, ours.attempts, ours.kind, ours.finder)
 }
 
 /// Returns true if `theirs` replaces `ours`: the later request, or between equal times the larger
 /// encoding.
 pub fn is_newer(theirs: &RobotsRecord, ours: &RobotsRecord) -> bool {
     let times = |r: &RobotsRecord| (r.asked, r.fetched);
-    let bytes = RobotsRow::encode;
+    let bytes = RobotsRecord::encode;
     times(theirs).cmp(&times(ours)).then_with(|| bytes(theirs).cmp(&bytes(ours))).is_gt()
 }

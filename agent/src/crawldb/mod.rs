@@ -1,27 +1,28 @@
 //! The crawl database: sieve, frontier and host rows on disk, and the one commit that changes them.
 //!
-//! - *In*: [`Commit`]s of stored pages with their links, seeds and URLs from other agents, or of other
-//!   agents' [`Fact`]s; roles of groups; the workbench's messages ([`ToFrontier`]).
-//! - *Out*: hosts that fall due, with the heads of their queues ([`ToWorkbench`]); the facts of a
+//! - *Input:* [`Commit`]s of stored pages with their links, seeds and URLs from other agents, or of other
+//!   agents' [`Fact`](crate::messages::Fact)s; roles of groups; the workbench's messages ([`ToFrontier`]).
+//! - *Output:* hosts that fall due, with the heads of their queues ([`ToWorkbench`]); the facts of a
 //!   group that is handed off.
-//! - *State*: all URLs ever seen, the queues, the outcomes of finished URLs, and every host's
+//! - *State:* all URLs ever seen, the queues, the outcomes of finished URLs, and every host's
 //!   state. Only hosts that are on the workbench or have pages in flight are in memory.
-//! - *Never knows*: the web, the clock, its thread, protobuf.
-//! - *Errors*: [`DiskError`]. A commit that fails has not happened and can be retried.
+//! - *Does not know:* the web, the clock, its thread, protobuf.
+//! - *Errors:* [`DiskError`]. A commit that fails has not happened and can be retried.
 //!
 //! Invariants on disk, at every commit: a URL is in `frontier` if and only if its `seen` row is
 //! queued; a host has a row in `schedule` if and only if it has rows in `frontier` that wait to be
-//! fetched and its group is open; the totals count exactly the rows.
+//! fetched and its group is open; the totals, and the rows of hosts and groups, count exactly the
+//! rows.
 
 mod admit;
 mod blocked_hosts;
 mod changes;
 mod commit;
-mod domain_counters;
 mod drop_queue;
 mod frontier;
 mod group_jobs;
 mod group_rows;
+mod group_table;
 mod host_in_memory;
 mod hosts;
 mod join;
@@ -30,34 +31,37 @@ mod recent;
 mod refetch;
 mod roles;
 mod serve;
+mod shares;
 mod sieve;
 mod totals;
 mod transfer;
 
+pub use blocked_hosts::BlockedHosts;
 pub use group_rows::GroupRows;
 pub use recent::RecentKeys;
 pub use refetch::archived;
 pub use roles::{RoleCounts, count_roles};
 pub use serve::MayFetch;
+pub use shares::refuse;
 pub use sieve::{
-    BlockedBloom, Bloom, Lookup, Losses, Memory, Offline, RocksSeen, SeenSet, SieveCounts,
+    BlockedBloom, Bloom, Fingerprinter, Lookup, Losses, Memory, RocksSeen, SeenSet, SieveCounts,
 };
 pub use totals::Totals;
 pub use transfer::ExportCursor;
 
-use crate::messages::{BlockCount, Commit, CommitKind, Fact, Queued, ToFrontier, ToWorkbench};
+use crate::messages::{Commit, CommitKind, Queued, ToFrontier, ToWorkbench};
 use crate::storage::{Batch, Database, DiskError, Family, keys};
-use blocked_hosts::BlockedHosts;
 use changes::ChangeLog;
 use crivello_common::config::{Live, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::metrics::Timer;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
-use domain_counters::DomainCounters;
-use frontier::{Frontier, HostLimits};
+use frontier::Frontier;
 use group_jobs::GroupJobs;
+use group_table::GroupTable;
 use hosts::HostTable;
 use refetch::Refetch;
 use serve::Server;
@@ -90,15 +94,20 @@ impl CrawlDb {
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails or the totals are damaged.
-    pub fn open(disk: Arc<Database>, settings: &Settings) -> Result<Self, DiskError> {
+    pub fn open(
+        disk: Arc<Database>,
+        settings: &Settings,
+        hasher: KeyedHasher,
+    ) -> Result<Self, DiskError> {
         let totals = match disk.get(Family::Meta, META_TOTALS)? {
             Some(value) => Totals::decode(&value)?,
             None => Totals::default(),
         };
         let frontier = Frontier {
             hosts: HostTable::new(disk.clone()),
+            groups: GroupTable::new(disk.clone()),
             totals,
-            limits: HostLimits::of(&settings.live),
+            limits: settings.live.limits.clone(),
             changes: ChangeLog::default(),
             me: None,
             robots: Vec::new(),
@@ -111,7 +120,7 @@ impl CrawlDb {
             refused: Vec::new(),
             group_rows: GroupRows::new(disk.clone()),
             group_jobs: GroupJobs::read(&disk)?,
-            refetch: Refetch::read(&disk)?,
+            refetch: Refetch::read(&disk, hasher)?,
             blocked_hosts: BlockedHosts::of(&settings.live),
             sieve: Sieve::open(disk, &settings.fixed.state)?,
         })
@@ -130,7 +139,7 @@ impl CrawlDb {
     /// Measures the sieve's look-ups.
     #[must_use]
     pub fn timed(mut self, look_ups: Timer) -> Self {
-        self.sieve.time(look_ups);
+        self.sieve.look_ups = Some(look_ups);
         self
     }
 
@@ -177,12 +186,18 @@ impl CrawlDb {
             ToFrontier::DiscardUrls { host, urls, reason } => {
                 self.refused.push((host, urls, reason));
             }
+            ToFrontier::RobotsRedirectRefused => {
+                frontier.totals.discards.count(Discard::RobotsRedirect);
+            }
+            ToFrontier::NameResolved { host } => {
+                frontier.hosts.change(host, |entry| entry.row.resolved = true);
+            }
             ToFrontier::NameFailed { kind } => frontier.totals.failures[kind as usize] += 1,
             ToFrontier::HostState { host, state } => {
                 frontier.hosts.change(host, |entry| entry.learn(state));
             }
             ToFrontier::Robots { host, origin, record } => {
-                frontier.set_robots(host, origin, &record);
+                frontier.set_robots(host, origin, record);
             }
             ToFrontier::ReturnUrls { host, unused } => {
                 if let Some(entry) = frontier.hosts.get_mut(host) {
@@ -225,13 +240,14 @@ impl CrawlDb {
         self.server.rescan_schedule();
     }
 
-    /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. None
-    /// falls due before `floor`.
+    /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. Another
+    /// agent may have visited them until `taken_over`, so they rest from then on; zero if their rows
+    /// say when each was visited.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn open_group(&mut self, group: GroupHash, floor: Timestamp) -> Result<(), DiskError> {
-        self.group_jobs.reschedule(group, true, floor, &mut self.group_rows)
+    pub fn open_group(&mut self, group: GroupHash, taken_over: Timestamp) -> Result<(), DiskError> {
+        self.group_jobs.reschedule(group, true, taken_over, &mut self.group_rows)
     }
 
     /// Closes a group: no further hosts of it are handed out once [`Self::step_job`] has nothing
@@ -244,9 +260,20 @@ impl CrawlDb {
     }
 
     /// Deletes all rows of a group, as [`Self::step_job`] proceeds. No page of the group may be in
-    /// flight, and nothing may be added to it while [`Self::is_deleting`] returns true.
+    /// flight, and nothing may be added to it before [`Self::cancel_deletion`] while
+    /// [`Self::is_deleting`] returns true.
     pub fn delete_group(&mut self, group: GroupHash) {
         self.group_jobs.delete(group);
+    }
+
+    /// Ends the deletion of a group, of which some rows may be left. Returns true if it was being
+    /// deleted.
+    pub fn cancel_deletion(&mut self, group: GroupHash) -> bool {
+        let was_deleting = self.group_jobs.cancel_deletion(group);
+        if was_deleting {
+            self.sieve.forget();
+        }
+        was_deleting
     }
 
     /// Returns true while rows of a group remain to be deleted.
@@ -272,11 +299,12 @@ impl CrawlDb {
         }
         let mut batch = Batch::default();
         let (frontier, group_rows) = (&mut self.frontier, &mut self.group_rows);
-        let step = self.group_jobs.step(frontier, group_rows, &mut batch)?;
+        let politeness = self.blocked_hosts.politeness();
+        let step = self.group_jobs.step(frontier, group_rows, politeness, &mut batch)?;
         if step.is_gone {
             self.sieve.forget();
         }
-        self.finish(&mut batch, &DomainCounters::default(), now)?;
+        self.finish(&mut batch, now)?;
         self.frontier.changes.forget(&step.deleted);
         self.frontier.changes.forget_hosts(&step.rescheduled);
         Ok(Some(self.scan_commit(batch)))
@@ -308,7 +336,7 @@ impl CrawlDb {
         let mut batch = self.apply_facts(&facts, now)?;
         if !self.refetch.is_running() {
             self.frontier.changes.refetching = false;
-            self.refetch.finish(&self.frontier.disk, &mut batch);
+            self.refetch.finish(&mut batch);
         }
         Ok(Some(self.scan_commit(batch)))
     }
@@ -321,7 +349,7 @@ impl CrawlDb {
     /// Applies new settings: limits for hosts and domains, blocked hosts, and the delays of hosts
     /// that rest on disk.
     pub fn reconfigure(&mut self, settings: &Live) {
-        self.frontier.limits = HostLimits::of(settings);
+        self.frontier.limits = settings.limits.clone();
         self.blocked_hosts.reconfigure(settings);
     }
 
@@ -334,43 +362,10 @@ impl CrawlDb {
         self.blocked_hosts.step(&mut self.frontier, now)
     }
 
-    /// Returns the numbers of dropped hosts and URLs for each entry of `links.blocked`.
+    /// Returns the blocked hosts, and the progress of dropping them.
     #[must_use]
-    pub fn block_counts(&self) -> Vec<BlockCount> {
-        self.blocked_hosts.counts()
-    }
-
-    /// Returns a number that rises whenever [`Self::block_counts`] may change.
-    #[must_use]
-    pub const fn block_changes(&self) -> u64 {
-        self.blocked_hosts.changes()
-    }
-
-    /// Returns true while the scan is incomplete or a blocked host is not dropped yet.
-    #[must_use]
-    pub fn is_blocking(&self) -> bool {
-        self.blocked_hosts.is_active()
-    }
-
-    /// Returns true while the scan over all hosts is incomplete.
-    #[must_use]
-    pub const fn is_scanning_hosts(&self) -> bool {
-        self.blocked_hosts.is_scanning()
-    }
-
-    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
-    /// and the position at which to continue; `None` if these were the last. The facts are those of
-    /// the last commit. Commits during an export report their own changes.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn export(
-        &self,
-        group: GroupHash,
-        cursor: ExportCursor,
-        bytes_max: usize,
-    ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
-        transfer::export(&self.frontier.disk, group, cursor, bytes_max)
+    pub const fn blocked_hosts(&self) -> &BlockedHosts {
+        &self.blocked_hosts
     }
 
     /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, or are

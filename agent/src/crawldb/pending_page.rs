@@ -7,7 +7,7 @@
 use super::frontier::Frontier;
 use crate::messages::{PRIORITY_PENDING, PendingPage, QueueKey, Queued};
 use crate::storage::values::{Seen, UrlOutcome};
-use crate::storage::{Batch, DiskError, Family, keys};
+use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::hash::HostKey;
 
 /// Moves a page behind the queue of its host until its links are acknowledged.
@@ -17,13 +17,13 @@ pub fn hold_until_acked(
     host: HostKey,
     row: &Queued,
     outcome: UrlOutcome,
-) -> PendingPage {
+) -> Result<PendingPage, DiskError> {
     let queue_key = QueueKey { priority: PRIORITY_PENDING, ..frontier.next_queue_key() };
     let behind = Queued { queue_key, ..row.clone() };
-    frontier.disk.delete(batch, Family::Frontier, &keys::frontier(host, row.queue_key));
+    batch.delete(Family::Frontier, &keys::frontier(host, row.queue_key));
     frontier.write_queued(batch, host, &behind);
-    frontier.take_from_queue(host, row.queue_key);
-    PendingPage { host, queue_key, hash: row.hash, outcome }
+    frontier.take_from_queue(host, row)?;
+    Ok(PendingPage { host, queue_key, hash: row.hash, outcome })
 }
 
 /// Finishes pages whose links are acknowledged, unless a merge has finished them before.
@@ -46,7 +46,8 @@ pub fn release_acked(
         Ok(())
     })?;
     for page in waiting {
-        frontier.finish_url(batch, page.host, page.queue_key, page.hash, &page.outcome);
+        let url = (page.queue_key, page.hash);
+        frontier.finish_pending(batch, page.host, url, &page.outcome);
     }
     Ok(())
 }

@@ -38,11 +38,23 @@ impl RecentKeys {
         self.lines.fill(Line([0; WAYS]));
     }
 
+    /// Removes a key.
+    pub fn forget(&mut self, key: UrlKey) {
+        let (tag, line) = self.place(key);
+        self.lines[line].0.iter_mut().filter(|t| **t == tag).for_each(|t| *t = 0);
+    }
+
+    /// Returns the tag of a key, and the index of its line.
+    const fn place(&self, key: UrlKey) -> (u64, usize) {
+        let mixed = (key.url.0 ^ key.group.0.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The tag is never that of an empty slot.
+        (mixed | 1, ((mixed >> 20) & self.mask) as usize)
+    }
+
     /// Returns true if `key` is in the set. Adds it as the most recent key of its line.
     pub fn touch(&mut self, key: UrlKey) -> bool {
-        let mixed = (key.url.0 ^ key.group.0.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let tag = mixed | 1; // never the empty slot
-        let line = &mut self.lines[((mixed >> 20) & self.mask) as usize].0;
+        let (tag, line) = self.place(key);
+        let line = &mut self.lines[line].0;
         let way = line.iter().position(|&t| t == tag);
         line[..=way.unwrap_or(WAYS - 1)].rotate_right(1);
         line[0] = tag;
@@ -56,7 +68,7 @@ mod tests {
     use crivello_common::hash::{GroupHash, UrlHash};
 
     fn key(n: u64) -> UrlKey {
-        UrlKey { group: GroupHash::of("g"), url: UrlHash::of(&n.to_string()) }
+        UrlKey { group: GroupHash(7), url: UrlHash(n) }
     }
 
     #[test]

@@ -7,8 +7,9 @@
 
 use crate::messages::Fact;
 use crate::storage::values::{ArchivedPage, Seen, UrlOutcome};
-use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter, keys};
-use crivello_common::hash::{GroupHash, HostHash, HostKey};
+use crate::storage::{Batch, Database, DiskError, Family, Row, RowReader, RowWriter, keys};
+use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
 
@@ -20,8 +21,9 @@ const META_REFETCHED: &[u8] = b"refetched";
 const END: [u8; 17] = [0xff; 17];
 
 /// Agents with lost archives, and the progress of the scan.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Refetch {
+    hasher: KeyedHasher,
     gone: BTreeSet<AgentId>,
     done: BTreeSet<AgentId>,
     /// Key at which the scan continues; `None` when it is complete.
@@ -29,7 +31,7 @@ pub struct Refetch {
 }
 
 impl Refetch {
-    pub fn read(disk: &Database) -> Result<Self, DiskError> {
+    pub fn read(disk: &Database, hasher: KeyedHasher) -> Result<Self, DiskError> {
         let mut done = BTreeSet::new();
         if let Some(value) = disk.get(Family::Meta, META_REFETCHED)? {
             let mut r = RowReader(&value);
@@ -38,7 +40,7 @@ impl Refetch {
             }
         }
         // A view may add to `gone` later.
-        Ok(Self { gone: done.clone(), done, from: None })
+        Ok(Self { hasher, gone: done.clone(), done, from: None })
     }
 
     /// Returns the page if only a lost archive has it.
@@ -49,6 +51,11 @@ impl Refetch {
             }
             _ => None,
         }
+    }
+
+    /// Returns the key of the host of a page in this group.
+    pub fn host_of(&self, group: GroupHash, page: &ArchivedPage) -> HostKey {
+        HostKey { group, host: self.hasher.host(&page.name) }
     }
 
     /// Adds agents that are gone with their archives. Returns true, and starts a scan, if there is a
@@ -81,10 +88,10 @@ impl Refetch {
             n_rows += 1;
             if let Seen::Done(outcome) = Seen::decode(value)?
                 && let Some(page) = self.lost(&outcome)
-                && let group = group_of(key)?
+                && let group = keys::read_seen(key)?.group
                 && !is_deleting(group)
             {
-                let host = HostKey { group, host: HostHash::of(&page.name) };
+                let host = self.host_of(group, page);
                 facts.push(Fact::Queued { host, name: page.name.clone(), url: page.url.clone() });
             }
             last = Some(key.to_vec());
@@ -97,17 +104,13 @@ impl Refetch {
     }
 
     /// Records the end of the scan with the commit of its last step.
-    pub fn finish(&mut self, disk: &Database, batch: &mut Batch) {
+    pub fn finish(&mut self, batch: &mut Batch) {
         self.done = self.gone.clone();
-        disk.put(batch, Family::Meta, META_REFETCHED, &self.encode());
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut w = RowWriter::default();
+        let mut value = RowWriter::default();
         for id in &self.done {
-            w.number(u64::from(id.0));
+            value.number(u64::from(id.0));
         }
-        w.finish()
+        batch.put(Family::Meta, META_REFETCHED, &value.finish());
     }
 }
 
@@ -126,16 +129,11 @@ pub fn archived(
     disk.walk(Family::Seen, &[], &END, |key, value| {
         if let Seen::Done(UrlOutcome::Fetched { page: Some(page), .. }) = Seen::decode(value)?
             && page.by == by
-            && own(group_of(key)?)
+            && own(keys::read_seen(key)?.group)
         {
             n_pages += 1;
         }
         Ok(wanted())
     })?;
     Ok(n_pages)
-}
-
-fn group_of(key: &[u8]) -> Result<GroupHash, DiskError> {
-    let group = keys::read_group(key);
-    group.ok_or(DiskError::Row { family: "seen", what: "its key is malformed" })
 }

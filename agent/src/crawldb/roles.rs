@@ -1,7 +1,7 @@
 //! Number of groups of this agent, by role.
 
 use crate::messages::{GroupRole, Role};
-use crate::storage::{Database, DiskError, Family, GroupState};
+use crate::storage::{Database, DiskError, Family, GroupState, Row};
 
 /// Maximum number of rows that are read. A group's key is a hash, so the first rows are a fair
 /// sample.
@@ -63,7 +63,7 @@ mod tests {
             let state = GroupState { open: true, tag: Some(GroupRole { epoch: 1, role }) }.encode();
             for i in from..from + n {
                 let group = GroupHash(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                disk.put(&mut batch, Family::Groups, &group.to_bytes(), &state);
+                batch.put(Family::Groups, &group.to_bytes(), &state);
             }
             disk.commit(&batch).unwrap();
         };

@@ -2,13 +2,12 @@
 
 use super::GroupRows;
 use super::blocked_hosts::BlockedHosts;
-use super::domain_counters::DomainCounters;
 use super::frontier::{END_OF_QUEUE, Frontier};
 use super::host_in_memory::HostInMemory;
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
-use crate::messages::{DueHost, QueueKey, Queued, RobotsRecord, ToWorkbench};
-use crate::storage::values::{RobotsRow, decode_queued};
-use crate::storage::{DiskError, Family, keys};
+use crate::messages::{DueHost, Finder, QueueKey, Queued, RobotsRecord, ToWorkbench};
+use crate::storage::values::decode_queued;
+use crate::storage::{DiskError, Family, Row, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::time::Timestamp;
@@ -30,7 +29,7 @@ type Scheduled = (Timestamp, HostKey);
 pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut GroupRows) -> Result<bool, DiskError>;
 
 /// The requests of the workbench, and the scan of `schedule` that answers them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Server {
     /// True if the workbench requested something since [`Self::serve`] was last called.
     requested: bool,
@@ -50,15 +49,7 @@ pub(super) struct Server {
 
 impl Server {
     pub fn new(window_urls_max: u64) -> Self {
-        Self {
-            requested: false,
-            wanted: 0,
-            refills: Vec::new(),
-            requested_hosts: Vec::new(),
-            cursor: [0; keys::SCHEDULE],
-            first_skipped: None,
-            window_urls_max,
-        }
+        Self { window_urls_max, ..Self::default() }
     }
 
     /// Returns true if the workbench requested something since [`Self::serve`] was last called.
@@ -116,8 +107,8 @@ impl Server {
         for (host, name) in std::mem::take(&mut self.requested_hosts) {
             if !may_fetch(host.group, group_rows)? {
                 out.push(ToWorkbench::NotOwned { host });
-            } else if let Some(due) = answer_host_request(frontier, host, name)? {
-                out.push(ToWorkbench::Due(Box::new(due)));
+            } else {
+                out.extend(answer_host_request(frontier, host, name)?);
             }
         }
         let mut next = None;
@@ -168,8 +159,7 @@ impl Server {
         let mut cursor = self.cursor;
         let first_skipped = &mut self.first_skipped;
         frontier.disk.walk(Family::Schedule, &self.cursor, &[0xff; 25], |key, _| {
-            let (at, host) = keys::read_schedule(key)
-                .ok_or(DiskError::Row { family: "schedule", what: "its key is malformed" })?;
+            let (at, host) = keys::read_schedule(key)?;
             if at > now + HORIZON {
                 later = Some(at);
                 return Ok(false);
@@ -229,7 +219,7 @@ impl Server {
         };
         let (urls, more) = self.read_window(frontier, host, pages_left)?;
         let robots = read_robots(frontier, host)?;
-        if !urls.is_empty() && frontier.limits.pages_per_domain.is_some() {
+        if !urls.is_empty() && frontier.limits.pages_per_domain_max.is_some() {
             frontier.hosts.reserve(host, pages_left);
         }
         let Some(entry) = frontier.hosts.get_mut(host) else { return Ok(None) };
@@ -249,20 +239,20 @@ impl Server {
     /// that is reached, or `None` if only pages in flight or reserved for other hosts use it up.
     fn pages_left(
         &self,
-        frontier: &Frontier,
+        frontier: &mut Frontier,
         host: HostKey,
     ) -> Result<Result<u64, Option<Discard>>, DiskError> {
         let Some(entry) = frontier.hosts.get(host) else { return Ok(Err(None)) };
         let on_the_way = entry.checked_out.len() as u64;
         let mut left = u64::MAX;
-        if let Some(max) = frontier.limits.pages_per_host {
+        if let Some(max) = frontier.limits.pages_per_host_max {
             if entry.row.pages >= max {
                 return Ok(Err(Some(Discard::HostLimit)));
             }
             left = max.saturating_sub(entry.row.pages + on_the_way);
         }
-        if let Some(max) = frontier.limits.pages_per_domain {
-            let pages = DomainCounters::default().row(&frontier.disk, host.group)?.pages;
+        if let Some(max) = frontier.limits.pages_per_domain_max {
+            let pages = frontier.groups.row(host.group)?.pages;
             if pages >= max {
                 return Ok(Err(Some(Discard::DomainLimit)));
             }
@@ -297,8 +287,7 @@ impl Server {
         let checked_out = &*entry;
         let mut weight = 0;
         frontier.disk.walk(Family::Frontier, &from, &end, |key, value| {
-            let queue_key = keys::read_queue_key(key)
-                .ok_or(DiskError::Row { family: "frontier", what: "its key is malformed" })?;
+            let (_, queue_key) = keys::read_frontier(key)?;
             if !checked_out.is_checked_out(queue_key) {
                 let url = decode_queued(queue_key, value)?;
                 weight += url.weight();
@@ -319,23 +308,29 @@ impl Server {
 }
 
 /// Returns a host that is requested because another host's robots.txt redirects to it. Its
-/// queue is not included: it is handed over when the host falls due.
+/// queue is not included: it is handed over when the host falls due. The host counts as not owned
+/// if another one has its key.
 fn answer_host_request(
     frontier: &mut Frontier,
     host: HostKey,
     name: Arc<str>,
-) -> Result<Option<DueHost>, DiskError> {
+) -> Result<Option<ToWorkbench>, DiskError> {
     frontier.hosts.load(&[host])?;
     let robots = read_robots(frontier, host)?;
-    if !frontier.hosts.contains(host) {
-        frontier.add_host(host, name);
+    match frontier.hosts.get(host) {
+        None => frontier.add_host(host, name, Finder::ROBOTS),
+        Some(entry) if entry.is_named(host, &name) => {}
+        Some(_) => {
+            frontier.totals.discards.count(Discard::HostKeyTaken);
+            return Ok(Some(ToWorkbench::NotOwned { host }));
+        }
     }
     let Some(entry) = frontier.hosts.get_mut(host) else { return Ok(None) };
     if entry.on_workbench {
         return Ok(None);
     }
     entry.on_workbench = true;
-    Ok(Some(due_without_urls(host, entry, robots)))
+    Ok(Some(ToWorkbench::Due(Box::new(due_without_urls(host, entry, robots)))))
 }
 
 /// Returns a host for the workbench, without its queue.
@@ -352,11 +347,13 @@ fn due_without_urls(
         urls: Vec::new(),
         more: false,
         pages_left: u64::MAX,
+        resolved: entry.row.resolved,
+        answered: entry.row.answered,
     }
 }
 
 /// Returns the robots rows of a host.
-fn read_robots(
+pub(super) fn read_robots(
     frontier: &Frontier,
     host: HostKey,
 ) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
@@ -364,9 +361,8 @@ fn read_robots(
     if frontier.hosts.get(host).is_some_and(|entry| entry.row.robots) {
         let from = keys::host(host);
         frontier.disk.walk(Family::Robots, &from, &keys::end_of_host(host), |key, value| {
-            let origin = keys::read_origin(key)
-                .ok_or(DiskError::Row { family: "robots", what: "its key is malformed" })?;
-            robots.push((origin, RobotsRow::decode(value)?));
+            let (_, origin) = keys::read_robots(key)?;
+            robots.push((origin, RobotsRecord::decode(value)?));
             Ok(true)
         })?;
     }

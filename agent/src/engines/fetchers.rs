@@ -2,16 +2,13 @@
 
 use crate::fetch::{self, Dns, FetchContext, Sink};
 use crate::messages::{
-    Fetched, FetcherReply, Resolution, ResolveError, SchedulerQueues, Verdict, Visit, VisitDeadline,
+    Fetched, FetcherReply, NameRequest, Resolution, ResolveError, SchedulerQueues, Verdict, Visit,
+    VisitDeadline,
 };
 use crate::report::Ended;
 use crate::shared::Shared;
-use crate::shared::fetch_deadline::FetchDeadline;
-use crate::shared::lifecycle::Lifecycle;
 use crate::shared::panic_guard::PanicGuard;
-use crate::shared::pipeline::PipelineBudget;
-use crate::shared::status::CrawlStatus;
-use crate::url_tracing::{LookedUp, Tracer};
+use crate::url_tracing::LookedUp;
 use crivello_common::hash::HostKey;
 use crivello_common::time::{Clock, Timestamp};
 use crossbeam::channel::Sender;
@@ -20,44 +17,26 @@ use std::time::Duration;
 
 /// Sends the results of visits to the parsers and to the scheduler.
 pub struct FetchSink {
-    lifecycle: Arc<Lifecycle>,
-    pipeline: Arc<PipelineBudget>,
-    status: Arc<CrawlStatus>,
-    tracer: Arc<Tracer>,
-    queues: Arc<SchedulerQueues>,
-    results: Sender<Box<Fetched>>,
-}
-
-impl FetchSink {
-    /// Creates a sink that sends results to the parsers by `results`.
-    #[must_use]
-    pub fn new(
-        shared: &Shared,
-        queues: Arc<SchedulerQueues>,
-        results: Sender<Box<Fetched>>,
-    ) -> Self {
-        Self {
-            lifecycle: shared.lifecycle.clone(),
-            pipeline: shared.pipeline.clone(),
-            status: shared.status.clone(),
-            tracer: shared.tracer.clone(),
-            queues,
-            results,
-        }
-    }
+    /// The shared state.
+    pub shared: Shared,
+    /// Queues of replies to the scheduler.
+    pub queues: Arc<SchedulerQueues>,
+    /// Queue to the parsers.
+    pub results: Sender<Box<Fetched>>,
 }
 
 impl Sink for FetchSink {
     fn fetched(&self, mut fetched: Fetched) {
-        self.tracer.visited(&mut fetched);
+        self.shared.tracer.visited(&mut fetched);
         let body = fetched.body_len();
-        self.status.recent.push(&fetched);
-        self.pipeline.enter(body);
+        self.shared.status.recent.push(&fetched);
+        self.shared.pipeline.enter(body);
         // Never full, see `limits::results_max`. Fails once the parsers have ended because the
         // crawl is over. If a result was lost for another reason, the crawl would wait for it
         // forever.
         if self.results.try_send(Box::new(fetched)).is_err() {
-            self.lifecycle.end(Ended::Failed, Some("the parsers' queue is full".to_owned()));
+            let why = "the parsers' queue is full".to_owned();
+            self.shared.lifecycle.end(Ended::Failed, Some(why));
         }
     }
 
@@ -66,20 +45,14 @@ impl Sink for FetchSink {
     }
 
     fn has_room(&self) -> bool {
-        self.pipeline.has_room()
+        self.shared.pipeline.has_room()
     }
 }
 
 /// The engine that starts a task for each visit and for each name to resolve.
 pub struct Fetchers {
-    /// The crawl's clock.
-    pub clock: Clock,
-    /// Lifecycle of the run; the engine stops once it is over.
-    pub lifecycle: Arc<Lifecycle>,
-    /// Time until which visits may be made.
-    pub fetch_deadline: Arc<FetchDeadline>,
-    /// Receiver of the spans of name look-ups.
-    pub tracer: Arc<Tracer>,
+    /// The shared state; the engine stops once the run is over.
+    pub shared: Shared,
     /// Queues of visits, names and replies.
     pub queues: Arc<SchedulerQueues>,
     /// Client, with everything that visits need.
@@ -91,12 +64,12 @@ pub struct Fetchers {
 impl Fetchers {
     /// Runs until the crawl is over.
     pub async fn run(self) {
-        let _guard = PanicGuard::new(&self.lifecycle, "fetchers");
-        while !self.lifecycle.is_over() {
+        let _guard = PanicGuard::new(&self.shared.lifecycle, "fetchers");
+        while !self.shared.lifecycle.is_over() {
             while let Some(visit) = self.queues.visits.pop() {
                 self.start_visit(visit);
             }
-            while let Some((host, name)) = self.queues.names.pop() {
+            while let Some(NameRequest { host, name, .. }) = self.queues.names.pop() {
                 self.start_look_up(host, name);
             }
             self.queues.fetchers.notified().await;
@@ -104,13 +77,13 @@ impl Fetchers {
     }
 
     fn start_visit(&self, visit: Visit) {
-        let (cut, stop) = (self.fetch_deadline.cut(), self.lifecycle.stop.clone());
+        let Shared { clock, lifecycle, fetch_deadline, .. } = &self.shared;
+        let (cut, stop, clock) = (fetch_deadline.cut(), lifecycle.stop.clone(), *clock);
         let deadline = visit.deadline.clone();
         let visit = fetch::run(visit, self.context.clone(), stop);
-        if !self.fetch_deadline.is_open(self.clock.now()) {
+        if !fetch_deadline.is_open(clock.now()) {
             return; // Passed since the scheduler checked it; the drop returns the visit.
         }
-        let clock = self.clock;
         tokio::spawn(async move {
             // Dropping a visit closes its connection and returns its remaining URLs.
             tokio::select! {
@@ -123,7 +96,8 @@ impl Fetchers {
     }
 
     fn start_look_up(&self, host: HostKey, name: Arc<str>) {
-        let (clock, tracer, dns) = (self.clock, self.tracer.clone(), self.dns.clone());
+        let (clock, tracer) = (self.shared.clock, self.shared.tracer.clone());
+        let dns = self.dns.clone();
         let snapshot = LookUp::of(host, self.queues.clone());
         tokio::spawn(async move {
             let begin = clock.now();
@@ -180,8 +154,9 @@ mod tests {
     use super::*;
     use crate::crawldb::Totals;
     use crate::messages::{FetchOutcome, HandedOut};
-    use crivello_common::config::{AssignBy, Settings};
+    use crivello_common::config::Settings;
     use crivello_common::discard::Discard;
+    use crivello_common::identity::KeyedHasher;
     use crivello_common::time::{Clock, Timestamp};
     use crivello_common::url::CrawlUrl;
     use std::time::Duration;
@@ -189,7 +164,8 @@ mod tests {
     #[tokio::test]
     async fn a_look_up_that_panics_is_answered_all_the_same() {
         let queues = Arc::new(SchedulerQueues::new(1, 1));
-        let host = CrawlUrl::parse("http://a.test/").unwrap().host_key(AssignBy::Domain);
+        let host = KeyedHasher::with_public_key()
+            .host_key(CrawlUrl::parse("http://a.test/").unwrap().host());
         let snapshot = LookUp::of(host, queues.clone());
         let task = tokio::spawn(async move {
             let _look_up = snapshot;
@@ -204,14 +180,23 @@ mod tests {
 
     #[test]
     fn a_result_that_finds_no_room_ends_the_run() {
-        let shared =
-            Shared::new(&Settings::default(), Clock::start(), "crawl", Totals::default(), None);
+        let shared = Shared::new(
+            &Settings::default(),
+            Clock::start(),
+            ("crawl", KeyedHasher::with_public_key()),
+            Totals::default(),
+            None,
+        );
         let (results, _parsers) = crossbeam::channel::bounded(1);
-        let outlet = FetchSink::new(&shared, Arc::new(SchedulerQueues::new(1, 1)), results);
+        let outlet = FetchSink {
+            shared: shared.clone(),
+            queues: SchedulerQueues::new(1, 1).into(),
+            results,
+        };
         let url = CrawlUrl::parse("http://a.test/").unwrap();
         let tell = || {
             outlet.fetched(Fetched {
-                host: url.host_key(AssignBy::Domain),
+                host: KeyedHasher::with_public_key().host_key(url.host()),
                 name: url.host().into(),
                 row: None,
                 url: url.clone(),

@@ -1,8 +1,13 @@
 //! The tasks of a member of a cluster: heartbeats, views, settings, and renewal of peer leases. The
 //! responses to heartbeats grant this agent's portion of the page limit.
 
+mod liveness;
 mod page_quota;
 mod settings;
+mod view_file;
+
+pub use liveness::Liveness;
+pub use view_file::ViewFile;
 
 use crate::cluster::{CALL_TIMEOUT, CoordinatorClient, LOG_EVERY, RETRY_PAUSE, with_cause};
 use crate::cluster::{InboundMsg, Inbox};
@@ -34,13 +39,22 @@ pub struct Heartbeat {
     pub views: watch::Receiver<Option<Arc<View>>>,
     pub shared: Shared,
     pub rules: RulesInForce,
+    pub liveness: Liveness,
+    pub view_file: ViewFile,
 }
 
 impl Heartbeat {
     /// Runs until it is dropped.
     pub async fn run(self) {
         let this = Arc::new(self);
-        tokio::join!(this.beat(), this.watch(), this.renew_peer_leases(), this.watch_settings());
+        tokio::join!(
+            this.beat(),
+            this.watch(),
+            this.renew_peer_leases(),
+            this.watch_settings(),
+            this.liveness.watch(&this.shared),
+            this.view_file.keep(this.views.clone()),
+        );
     }
 
     fn epoch(&self) -> u64 {
@@ -66,13 +80,9 @@ impl Heartbeat {
                 () = self.shared.live.changed.notified() => {}
             }
             let asked = self.shared.clock.now();
-            let (id, process, epoch) = (self.id.0, self.process, self.epoch());
             let mut client = self.coordinator.client.clone();
             let pages = quota.report(&self.shared, self.is_leaving());
-            let settled = self.shared.status.settled_in.load(Relaxed) == epoch;
-            let beat =
-                v1::HeartbeatRequest { id, process, epoch, quota: pages, replicated: settled };
-            let beat = client.heartbeat(beat);
+            let beat = client.heartbeat(self.report(pages, asked));
             let answered = tokio::time::timeout(CALL_TIMEOUT.min(self.lease), beat).await;
             let status = match answered {
                 Ok(Ok(answer)) => {
@@ -80,8 +90,11 @@ impl Heartbeat {
                     if let Some(allowance) = answer.quota {
                         quota.on_grant(allowance, &self.shared);
                     }
+                    self.shared.status.copies_wanted.store(answer.copies_wanted, Relaxed);
                     let lease = Duration::from_millis(answer.lease_ms);
-                    self.inbox.deliver(InboundMsg::Leased(asked + lease)).await;
+                    // The queue is full while the writer is stuck; the coordinator must know that.
+                    let leased = self.inbox.deliver(InboundMsg::Leased(asked + lease));
+                    let _ = tokio::time::timeout(every, leased).await;
                     if said.take().is_some() {
                         tracing::info!("the coordinator can be reached again");
                     }
@@ -90,7 +103,13 @@ impl Heartbeat {
                 Ok(Err(status)) => status,
                 Err(_) => Status::deadline_exceeded("no answer"),
             };
-            if matches!(status.code(), Code::NotFound | Code::FailedPrecondition | Code::Aborted) {
+            let is_lost =
+                matches!(status.code(), Code::NotFound | Code::FailedPrecondition | Code::Aborted);
+            // An agent whose writer is stuck cannot save its state; it rejoins once it moves.
+            if is_lost && !self.liveness.stalled().is_zero() {
+                continue;
+            }
+            if is_lost {
                 tracing::warn!("this agent is no longer a member: {}", status.message());
                 self.shared.lifecycle.end(Ended::Lost, None);
                 return;
@@ -103,6 +122,28 @@ impl Heartbeat {
                     with_cause(&status)
                 );
             }
+        }
+    }
+
+    /// Returns the content of a heartbeat.
+    fn report(&self, quota: Option<v1::QuotaReport>, now: Timestamp) -> v1::HeartbeatRequest {
+        let (view, status) = (self.views.borrow().clone(), &self.shared.status);
+        let epoch = view.as_ref().map_or(0, |view| view.epoch);
+        let patience = self.shared.settings.cluster.peer_lease();
+        let unreachable = self.liveness.unreachable(self.id, view.as_deref(), patience, now);
+        let stalled = self.liveness.stalled();
+        v1::HeartbeatRequest {
+            id: self.id.0,
+            process: self.process,
+            epoch,
+            quota,
+            settled_epoch: status.settled_in.load(Relaxed),
+            view_digest: view.as_ref().map_or(0, |view| view.digest()),
+            scanned: status.scanned_in.load(Relaxed) == epoch,
+            copied_since: status.copied_since.load(Relaxed),
+            stalled_ms: stalled.as_millis() as u64,
+            disk_full: status.disk_full.load(Relaxed),
+            unreachable: unreachable.into_iter().map(|id| id.0).collect(),
         }
     }
 
@@ -125,23 +166,24 @@ impl Heartbeat {
     }
 
     /// Renews the peer leases from all other agents, for when the coordinator is unreachable.
-    async fn renew_peer_leases(&self) {
+    async fn renew_peer_leases(self: &Arc<Self>) {
         loop {
             let view = self.views.borrow().clone();
-            for agent in view.iter().flat_map(|view| &view.agents) {
-                if agent.id == self.id || agent.state == AgentState::Dead {
-                    continue;
-                }
-                let (outgoing, inbox) = (self.outgoing.clone(), self.inbox.clone());
-                let (by, clock) = (agent.id, self.shared.clock);
+            let living = view.iter().flat_map(|view| view.living());
+            for agent in living.filter(|agent| agent.id != self.id) {
+                let (by, this) = (agent.id, Arc::clone(self));
                 tokio::spawn(async move {
-                    let requested_at = clock.now();
-                    let message = match outgoing.renew_peer_lease(by).await {
+                    let requested_at = this.shared.clock.now();
+                    let reply = this.outgoing.renew_peer_lease(by).await;
+                    if reply.is_ok() {
+                        this.liveness.answered(by, this.shared.clock.now());
+                    }
+                    let message = match reply {
                         Ok(PeerReply::Accepted) => InboundMsg::PeerLease { by, requested_at },
                         Ok(PeerReply::ViewMismatch(Some(view))) => InboundMsg::View(view),
                         Ok(PeerReply::ViewMismatch(None)) | Err(_) => return,
                     };
-                    inbox.deliver(message).await;
+                    this.inbox.deliver(message).await;
                 });
             }
             tokio::time::sleep(self.shared.settings.cluster.peer_lease() / PINGS_PER_LEASE).await;

@@ -41,7 +41,11 @@ impl LeaseTask {
         workbench: Arc<SchedulerQueues>,
     ) -> LeaseSender {
         let sender = self.sender.clone();
-        let leases = IpLeaseExchange::new(self.me, shared.live.latest().live.politeness.ip_delay);
+        let leases = IpLeaseExchange::new(
+            self.me,
+            shared.hasher,
+            shared.live.latest().live.politeness.ip_delay,
+        );
         runtime.spawn(
             Task { queue: self, leases, shared, workbench, counted_at: Timestamp::ZERO }.run(),
         );

@@ -53,7 +53,12 @@ impl ParserThread {
             let body = fetched.body_len();
             let trace = self.trace(&fetched);
             let began = self.shared.clock.now();
-            let (page, charset, first) = self.measured(*fetched, began);
+            self.shared.measured.parser_wait.observe(began.since(fetched.at + fetched.took));
+            let is_response = matches!(fetched.outcome, FetchOutcome::Response(_));
+            let (page, charset, first) = self.page(*fetched, ResponseProcessor::process);
+            if is_response {
+                self.shared.measured.parse.observe(self.shared.clock.now().since(began));
+            }
             if let Some(trace) = trace {
                 self.record_span(trace, &page, charset, began);
             }
@@ -66,18 +71,6 @@ impl ParserThread {
                 first.handed_over();
             }
         }
-    }
-
-    /// Processes a result, and measures its waiting and processing times.
-    fn measured(&mut self, fetched: Fetched, began: Timestamp) -> PageParts {
-        let shared = self.shared.clone();
-        shared.measured.parser_wait.observe(began.since(fetched.at + fetched.took));
-        let is_response = matches!(fetched.outcome, FetchOutcome::Response(_));
-        let parts = self.page(fetched, ResponseProcessor::process);
-        if is_response {
-            shared.measured.parse.observe(shared.clock.now().since(began));
-        }
-        parts
     }
 
     /// Applies new settings, before the next page.
@@ -159,8 +152,9 @@ mod tests {
     use crate::process::links::LinkRules;
     use crate::storage::Database;
     use arc_swap::ArcSwap;
-    use crivello_common::config::{AssignBy, Settings};
+    use crivello_common::config::Settings;
     use crivello_common::discard::Discard;
+    use crivello_common::identity::KeyedHasher;
     use crivello_common::time::Clock;
     use crivello_common::url::CrawlUrl;
     use crossbeam::channel::bounded;
@@ -171,22 +165,30 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = Settings::default();
         let disk = Database::open(dir.path(), true, &settings.fixed.state).unwrap();
-        let rules = LinkRules::compile(&settings.live, AssignBy::Domain).unwrap();
+        let hasher = KeyedHasher::with_public_key();
+        let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
         let rules = Arc::new(ArcSwap::from_pointee(rules));
         let duplicates = Arc::new(Duplicates::new(Arc::new(disk)));
-        let shared = Shared::new(&settings, Clock::start(), "crawl", Totals::default(), None);
+        let shared = Shared::new(
+            &settings,
+            Clock::start(),
+            ("crawl", KeyedHasher::with_public_key()),
+            Totals::default(),
+            None,
+        );
         let (_fetchers, results) = bounded(1);
         let (to_writer, _inbox) = bounded(1);
         let processor = ResponseProcessor::new(
             shared.settings.clone(),
             &settings.live,
+            KeyedHasher::with_public_key(),
             rules,
             duplicates.clone(),
         );
         let mut parser = ParserThread::new(shared, results, to_writer, processor);
         let url = CrawlUrl::parse("http://a.test/").unwrap();
         let fetched = || Fetched {
-            host: url.host_key(AssignBy::Domain),
+            host: KeyedHasher::with_public_key().host_key(url.host()),
             name: url.host().into(),
             row: None,
             url: url.clone(),

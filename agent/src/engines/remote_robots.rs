@@ -4,6 +4,7 @@ use crate::messages::{RobotsOutcome, SchedulerQueues};
 use crate::peers::Outgoing;
 use crivello_common::assignment::Owners;
 use crivello_common::config::Fixed;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ pub struct RemoteRobotsClient {
     pub outgoing: Arc<Outgoing>,
     pub views: watch::Receiver<Option<Arc<View>>>,
     pub settings: Arc<Fixed>,
+    pub hasher: KeyedHasher,
     pub queues: Arc<SchedulerQueues>,
 }
 
@@ -36,7 +38,7 @@ impl RemoteRobotsClient {
                 owners = Owners::new(self.settings.cluster.strategy, view).ok();
             }
             while let Some(url) = self.queues.remote_robots.requests.pop() {
-                let group = url.host_key(self.settings.identity.assign_by).group;
+                let group = self.hasher.group(url.host());
                 let to = owners.as_ref().and_then(|owners| owners.owner(group));
                 let seat = to.map(|to| {
                     let seats = seats.entry(to).or_insert_with(|| Semaphore::new(ASKED_MAX).into());

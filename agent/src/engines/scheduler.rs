@@ -5,14 +5,16 @@
 //! visited or another thread wakes it.
 
 mod dns_health;
+mod name_queue;
 mod outage;
 mod peer_robots;
 
 use crate::engines::scheduler::dns_health::DnsHealth;
+use crate::engines::scheduler::name_queue::NameQueue;
 use crate::engines::scheduler::outage::Outage;
 use crate::messages::{
     FetcherReply, HostQuery, HostSnapshot, LeaseCommand, LeaseEvent, LeaseSender, ResolveError,
-    SchedulerQueues, Signal, Visit, VisitInFlight, VisitTask, WriterMsg,
+    SchedulerQueues, Visit, VisitInFlight, VisitTask, WriterMsg,
 };
 use crate::report::Ended;
 use crate::shared::Shared;
@@ -21,12 +23,12 @@ use crate::shared::snapshot::idle_reason;
 use crate::workbench::Workbench;
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::time::Timestamp;
 use crossbeam::channel::Sender;
 use hashbrown::HashMap;
 use peer_robots::PeerRobotsRequests;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
@@ -46,8 +48,7 @@ pub struct Scheduler {
     lease_sender: Option<LeaseSender>,
     /// Visits in flight.
     in_flight: HashMap<HostKey, VisitInFlight, foldhash::fast::RandomState>,
-    looking_up: usize,
-    to_resolve: VecDeque<(HostKey, Arc<str>)>,
+    names: NameQueue,
     outage: Outage,
     dns_health: DnsHealth,
     peer_robots: PeerRobotsRequests,
@@ -61,25 +62,27 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Creates a scheduler with an empty workbench.
+    /// Creates a scheduler with an empty workbench. A member of a cluster has a `lease_sender`.
     #[must_use]
     pub fn new(
         shared: Shared,
         queues: Arc<SchedulerQueues>,
         workbench: Workbench,
         writer: Sender<WriterMsg>,
+        lease_sender: Option<LeaseSender>,
     ) -> Self {
         let limited = shared.live.latest().live.limits.pages_max.is_some();
+        let names = NameQueue::new(shared.settings.dns.lookups_per_domain_max);
+        let workbench = if lease_sender.is_some() { workbench.with_ip_leases() } else { workbench };
         Self {
             shared,
             queues,
             limited,
             workbench,
             writer,
-            lease_sender: None,
+            lease_sender,
             in_flight: HashMap::default(),
-            looking_up: 0,
-            to_resolve: VecDeque::new(),
+            names,
             outage: Outage::default(),
             dns_health: DnsHealth::default(),
             peer_robots: PeerRobotsRequests::default(),
@@ -89,18 +92,11 @@ impl Scheduler {
         }
     }
 
-    /// Adds the IP leases of a cluster's member.
-    #[must_use]
-    pub fn sharing(mut self, lease_sender: LeaseSender) -> Self {
-        self.workbench = self.workbench.among_others();
-        self.lease_sender = Some(lease_sender);
-        self
-    }
-
     /// Runs until the crawl is over.
     pub fn run(mut self) {
         self.queues.attach_scheduler();
         while !self.shared.lifecycle.is_over() {
+            self.shared.status.scheduler_rounds.fetch_add(1, Relaxed);
             // Received before the clock is read: durations in events count from their receipt.
             let events: Vec<LeaseEvent> =
                 std::iter::from_fn(|| self.queues.lease_events.pop()).collect();
@@ -120,7 +116,8 @@ impl Scheduler {
             }
             // Last: a reader that finds no visit in flight finds all of their results sent.
             self.shared.status.visits.store(self.in_flight.len(), Release);
-            let nap = self.nap(now, open);
+            let next = if open { self.workbench.next_time() } else { None };
+            let nap = next.map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
             let begun = self.shared.clock.now();
             std::thread::park_timeout(nap);
             self.idle += self.shared.clock.now().since(begun);
@@ -161,8 +158,8 @@ impl Scheduler {
         while let Some(done) = self.queues.replies.pop() {
             match done {
                 FetcherReply::Resolved(resolution) => {
-                    self.looking_up -= 1;
-                    let pending = self.looking_up + self.to_resolve.len();
+                    self.names.done(resolution.host);
+                    let pending = self.names.in_flight() + self.names.len();
                     self.dns_health.resolved(&resolution.answer, pending);
                     if resolution.answer == Err(ResolveError::Unavailable) {
                         self.outage.failed(resolution.host, Failure::DnsUnavailable, now);
@@ -173,20 +170,16 @@ impl Scheduler {
                     let flight = self.in_flight.remove(&verdict.host);
                     let taken = flight.map_or(0, |flight| flight.taken);
                     match verdict.signal {
-                        Signal::Failed(kind) => self.outage.failed(verdict.host, kind, now),
+                        VisitSignal::Failed(kind) => self.outage.failed(verdict.host, kind, now),
                         _ if verdict.requests > 0 => self.outage.reached(verdict.host),
                         _ => {}
                     }
-                    self.give_back(taken.saturating_sub(u64::from(verdict.pages)));
+                    // Pages that were reserved and not fetched.
+                    self.shared.page_budget.add(taken.saturating_sub(u64::from(verdict.pages)));
                     self.workbench.release(verdict, now);
                 }
             }
         }
-    }
-
-    /// Returns pages that were reserved and not fetched.
-    fn give_back(&self, pages: u64) {
-        self.shared.page_budget.add(pages);
     }
 
     /// Hands out visits. Returns true if another visit could begin, given a host.
@@ -272,13 +265,12 @@ impl Scheduler {
             }
         }
         self.peer_robots.reply(&self.queues.remote_robots, &mut self.workbench);
-        self.to_resolve.extend(self.workbench.take_to_resolve());
+        self.workbench.take_to_resolve().into_iter().for_each(|name| self.names.push(name));
         let mut asked = false;
-        while self.looking_up < self.queues.names.capacity()
-            && self.outage.admits(self.looking_up > 0, now)
-            && let Some(name) = self.to_resolve.pop_front()
+        while self.names.in_flight() < self.queues.names.capacity()
+            && self.outage.admits(self.names.in_flight() > 0, now)
+            && let Some(name) = self.names.pop(now)
         {
-            self.looking_up += 1;
             asked = true;
             if let Err(name) = self.queues.names.push(name) {
                 tracing::error!(?name, "the queue of names is full");
@@ -325,10 +317,5 @@ impl Scheduler {
         }
         self.shared.status.limit_reached.store(how == Ended::Limit, Relaxed);
         self.writer.send(WriterMsg::Idle(Some(how))).map_err(drop)
-    }
-
-    fn nap(&self, now: Timestamp, open: bool) -> Duration {
-        let next = if open { self.workbench.next_time() } else { None };
-        next.map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX))
     }
 }

@@ -5,16 +5,13 @@ use crate::process::RulesInForce;
 use crate::process::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::shared::Shared;
-use crate::shared::lifecycle::Lifecycle;
-use crate::shared::pipeline::PipelineBudget;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, Family, OpenError, keys};
-use crivello_common::discard::DiscardTally;
+use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::UrlKey;
 use crivello_common::url::CrawlUrl;
 use crossbeam::channel::Sender;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Number of seeds sent at once.
@@ -36,43 +33,21 @@ pub enum Seed {
 
 /// Intake of the seeds of a crawl that runs alone.
 pub struct SeedIntake {
-    lifecycle: Arc<Lifecycle>,
-    pipeline: Arc<PipelineBudget>,
+    shared: Shared,
     rules: RulesInForce,
     writer: Sender<WriterMsg>,
     counts: Mutex<SeedCounts>,
 }
 
-/// Guard that stops the crawl unless all seeds were accepted: a crawl that waits for more never
-/// ends.
-struct StopUnlessComplete<'a> {
-    lifecycle: &'a Lifecycle,
-    complete: bool,
-}
-
-impl Drop for StopUnlessComplete<'_> {
-    fn drop(&mut self) {
-        if !self.complete {
-            self.lifecycle.stop.cancel();
-        }
-    }
-}
-
 impl SeedIntake {
     /// Creates an intake that sends seeds to the writer, with the `counts` of those already known.
     pub fn new(
-        shared: &Shared,
+        shared: Shared,
         rules: RulesInForce,
         writer: Sender<WriterMsg>,
         counts: SeedCounts,
     ) -> Self {
-        Self {
-            lifecycle: shared.lifecycle.clone(),
-            pipeline: shared.pipeline.clone(),
-            rules,
-            writer,
-            counts: Mutex::new(counts),
-        }
+        Self { shared, rules, writer, counts: Mutex::new(counts) }
     }
 
     /// Returns the number of seeds accepted and refused so far.
@@ -83,22 +58,26 @@ impl SeedIntake {
     /// Accepts all seeds, and waits while the writer is behind. Returns true if the stream was
     /// complete.
     pub fn take(&self, seeds: impl Iterator<Item = Seed>) -> bool {
-        let mut guard = StopUnlessComplete { lifecycle: &self.lifecycle, complete: false };
+        // A crawl that waits for more seeds never ends: it stops unless all were accepted.
+        let stop = self.shared.lifecycle.stop.clone().drop_guard();
         let (mut found, mut refused) = (Vec::new(), DiscardTally::default());
         let mut counts = self.counts();
         let known = counts.taken;
         let mut complete = true;
         for seed in seeds {
             match seed {
-                _ if self.lifecycle.is_stopping() => complete = false,
+                _ if self.shared.lifecycle.is_stopping() => complete = false,
                 Seed::Cut => complete = false,
                 Seed::Pause => self.send(&mut found, &mut refused, counts),
-                Seed::Url(url) => match self.rules.load().admit(url, 0, LinkKind::Page) {
+                Seed::Url(url) => match self.rules.load().admit(url.clone(), 0, LinkKind::Page) {
                     Ok(seed) => {
                         counts.taken += 1;
                         found.push(seed);
                     }
                     Err(reason) => {
+                        if reason == Discard::PortDenied && refused.get(reason) == 0 {
+                            tracing::warn!("the seed {url} is refused: {}", reason.description());
+                        }
                         counts.refused += 1;
                         refused.count(reason);
                     }
@@ -115,8 +94,8 @@ impl SeedIntake {
         if complete {
             // Fails only if the crawl is over, and then no thread waits for seeds.
             let _ = self.writer.send(WriterMsg::SeedsEnd { any: counts.taken > known });
+            stop.disarm();
         }
-        guard.complete = complete;
         complete
     }
 
@@ -125,10 +104,10 @@ impl SeedIntake {
             return;
         }
         *self.counts.lock() = counts;
-        let pipeline = &self.pipeline;
-        while !pipeline.wait_for_seeds(LOOK_UP) && !self.lifecycle.is_over() {}
+        let Shared { pipeline, lifecycle, .. } = &self.shared;
+        while !pipeline.wait_for_seeds(LOOK_UP) && !lifecycle.is_over() {}
         pipeline.enter_seeds();
-        let seeds = WriterMsg::Found(std::mem::take(found), std::mem::take(refused));
+        let seeds = WriterMsg::Found(std::mem::take(found), Box::new(std::mem::take(refused)));
         let _ = self.writer.send(seeds);
     }
 }

@@ -28,6 +28,11 @@ use std::time::Duration;
 const COMMIT_BYTES_MAX: usize = 8 << 20;
 /// A commit with this many URLs from outside is due at once.
 const FOUND_MAX: usize = 32_000;
+/// Minimum time between two syncs of the state that other agents wait for: whatever is committed in
+/// between shares one.
+const SYNC_EVERY: Duration = Duration::from_millis(20);
+/// Pause after such a sync, as a multiple of its duration: a slow disk has time for other work.
+const SYNC_PAUSE_FACTOR: u32 = 4;
 /// Longest wait for a message.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
@@ -82,6 +87,8 @@ pub struct Writer {
     serve_at: Timestamp,
     counted_at: Timestamp,
     synced_at: Timestamp,
+    /// Duration of the last sync of the state.
+    sync_took: Duration,
     disk_checked_at: Timestamp,
     seeds_ended: bool,
     /// Counter of block changes as of the last report.
@@ -118,6 +125,7 @@ impl Writer {
             serve_at: now,
             counted_at: now,
             synced_at: now,
+            sync_took: Duration::ZERO,
             disk_checked_at: Timestamp::ZERO,
             seeds_ended: false,
             blocks_reported: None,
@@ -143,6 +151,7 @@ impl Writer {
 
     fn work(&mut self) -> Result<Ended, WriterError> {
         loop {
+            self.shared.status.writer_rounds.fetch_add(1, Relaxed);
             self.gather();
             if self.shared.lifecycle.is_over() {
                 return Ok(Ended::Failed); // Another thread has failed.
@@ -154,9 +163,9 @@ impl Writer {
             if self.is_due(now) {
                 self.commit()?;
             }
+            self.sync(now)?;
             self.replication.send(&self.stores.crawldb)?;
             self.serve(now)?;
-            self.sync(now)?;
             if let Some(how) = self.ended()? {
                 return Ok(how);
             }
@@ -170,7 +179,13 @@ impl Writer {
         let wait = self.serve_at.since(self.shared.clock.now()).clamp(Duration::ZERO, wait);
         let wait = if self.open.is_empty() { wait } else { wait.min(Duration::from_millis(2)) };
         let has_jobs = !self.replication.is_solo() && self.stores.crawldb.has_jobs();
-        let wait = if has_jobs { Duration::ZERO } else { wait };
+        let has_more = has_jobs || self.replication.has_more();
+        let wait = if has_more { Duration::ZERO } else { wait };
+        let wait = if self.replication.wants_sync() {
+            wait.min(self.next_sync().since(self.shared.clock.now()))
+        } else {
+            wait
+        };
         match self.next_message(wait) {
             Ok(entry) => self.add(entry),
             Err(RecvTimeoutError::Timeout) => return,
@@ -276,6 +291,7 @@ impl Writer {
         self.replication.enqueue(&mut commit, &mut self.stores.crawldb)?;
         let disk = self.stores.disk.clone();
         self.retry_until_space(|_| disk.commit(&commit.batch).map_err(WriterError::from))?;
+        self.shared.status.writer_rounds.fetch_add(1, Relaxed);
         self.trace(&commit, begun);
         self.replication.on_committed(&mut commit);
         // Before the pages leave the pipeline: a reader that finds it empty finds the pages
@@ -326,7 +342,7 @@ impl Writer {
         }
         let ended = self.shared.clock.now();
         let spans = CommitTrace { tracer, began, ended, is_alone: self.replication.is_solo() };
-        let mut results = commit.results.iter();
+        let mut results = commit.results.iter().copied();
         for (page, record) in &commit.pages {
             for link in &page.links {
                 spans.link(page, link, results.next());
@@ -369,13 +385,23 @@ impl Writer {
         Ok(())
     }
 
+    /// Syncs the state if other agents wait for it, but not too often, and else from time to time.
     fn sync(&mut self, now: Timestamp) -> Result<(), WriterError> {
-        if now.since(self.synced_at) >= self.shared.settings.state.sync_interval {
+        let is_due = now.since(self.synced_at) >= self.shared.settings.state.sync_interval;
+        if is_due || (now >= self.next_sync() && self.replication.wants_sync()) {
+            let begun = self.shared.clock.now();
             self.retry_until_space(|this| Ok(this.stores.disk.sync()?))?;
             self.synced_at = self.shared.clock.now();
-            self.shared.measured.state_sync.observe(self.synced_at.since(now));
+            self.sync_took = self.synced_at.since(begun);
+            self.shared.measured.state_sync.observe(self.sync_took);
+            self.replication.on_synced();
         }
         Ok(())
+    }
+
+    /// Returns the earliest time of the next sync that other agents wait for.
+    fn next_sync(&self) -> Timestamp {
+        self.synced_at + SYNC_EVERY.max(SYNC_PAUSE_FACTOR * self.sync_took)
     }
 
     /// Returns the way the run ended, once it has.

@@ -45,7 +45,7 @@ pub struct Holding {
 }
 
 /// The state of the crawl on this agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CrawlFacts {
     /// True if the crawl is running; otherwise only its directory is read.
     pub is_running: bool,
@@ -74,9 +74,10 @@ pub struct CrawlFacts {
 }
 
 /// The state of the page limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageLimitState {
     /// More pages may be fetched.
+    #[default]
     Open,
     /// This agent has used up its share, and may be given more.
     QuotaUsed,
@@ -87,21 +88,8 @@ pub enum PageLimitState {
 impl CrawlFacts {
     /// Returns the facts of a running crawl in which nothing prevents a visit.
     #[must_use]
-    pub const fn running(visits_max: u64) -> Self {
-        Self {
-            is_running: true,
-            is_stopping: false,
-            is_paused: false,
-            page_limit: PageLimitState::Open,
-            fence_is_open: true,
-            disk_is_full: false,
-            is_offline: false,
-            visits_from: Timestamp::ZERO,
-            pipeline_is_full: false,
-            visits: 0,
-            visits_max,
-            hosts_in_memory: 0,
-        }
+    pub fn running(visits_max: u64) -> Self {
+        Self { is_running: true, fence_is_open: true, visits_max, ..Self::default() }
     }
 }
 

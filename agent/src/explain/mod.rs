@@ -1,14 +1,14 @@
 //! Explanations: why nothing is fetched from a host at the moment.
 //!
-//! *Input*: the facts about a host at one moment, gathered from the disk, the workbench and the
-//! flags of the crawl ([`Facts`]); results of the fetchers.
-//! *Output*: the status of the host with the reason, as a message ([`host_status`], [`wait`]); the
-//! last fetches ([`RecentFetches`]).
-//! *State*: the last fetches, at most
-//! [`FETCHES_REMEMBERED`](crate::limits::FETCHES_REMEMBERED).
-//! *Does not know*: where the facts come from, the clock, threads, sentences: `crivello_proto`
-//! formats the messages.
-//! *Errors*: none. Unknown facts are omitted.
+//! - *Input:* the facts about a host at one moment, gathered from the disk, the workbench and the
+//!   flags of the crawl ([`Facts`]); results of the fetchers.
+//! - *Output:* the status of the host with the reason, as a message ([`host_status`], [`wait`]); the
+//!   last fetches ([`RecentFetches`]).
+//! - *State:* the last fetches, at most
+//!   [`FETCHES_REMEMBERED`](crate::limits::FETCHES_REMEMBERED).
+//! - *Does not know:* where the facts come from, the clock, threads, sentences: `crivello_proto`
+//!   formats the messages.
+//! - *Errors:* none. Unknown facts are omitted.
 
 mod facts;
 mod reason;
@@ -23,7 +23,7 @@ pub use reason::wait;
 pub use recent::RecentFetches;
 pub use robots::{OriginFacts, disallowing_rule};
 
-use crivello_proto::v1;
+use crivello_proto::v1::{self, HoldKind};
 
 /// Returns the status of a host, without its last fetches.
 #[must_use]
@@ -43,5 +43,6 @@ pub fn host_status(facts: &Facts<'_>) -> v1::HostStatus {
         failures: state.map(reason::failures).unwrap_or_default(),
         robots: facts.robots.iter().map(|origin| origin.status(facts.name)).collect(),
         fetches: Vec::new(),
+        is_owned: matches!(facts.holding.kind, HoldKind::Authority | HoldKind::Pending),
     }
 }

@@ -1,4 +1,4 @@
-//! Reason for the wait of a host: the first of [`STEPS`] that applies.
+//! Reason for the wait of a host: the first that applies.
 
 use super::facts::{Facts, PageLimitState};
 use super::robots::{self, millis};
@@ -14,11 +14,8 @@ use std::sync::Arc;
 /// Upper bound on the number of failures after which a host is given up.
 const TRIES_MAX: u32 = 100;
 
-/// A function that returns its reason if that applies.
-type Step = fn(&Facts<'_>) -> Option<Wait>;
-
-/// Reasons that prevent any visit come before reasons that only delay one.
-const STEPS: &[Step] = &[
+/// Reasons that prevent any visit. They come before reasons that only delay one.
+const PREVENTING: &[fn(&Facts<'_>) -> Option<Reason>] = &[
     unknown,
     in_flight,
     blocked,
@@ -31,17 +28,20 @@ const STEPS: &[Step] = &[
     agent,
     resolving,
     robots_redirect,
-    resting,
-    address,
-    ip_lease,
-    after_start,
 ];
+
+/// Reasons that delay a visit.
+const DELAYING: &[fn(&Facts<'_>) -> Option<Wait>] = &[resting, address, ip_lease, after_start];
 
 /// Returns the reason for the wait of a host. If the crawl is not running, this is the reason that
 /// will apply when it runs.
 #[must_use]
 pub fn wait(facts: &Facts<'_>) -> Wait {
-    let wait = STEPS.iter().find_map(|step| step(facts)).unwrap_or_else(|| due(facts));
+    let preventing = PREVENTING.iter().find_map(|step| step(facts));
+    let wait = match preventing {
+        Some(reason) => because(reason, facts),
+        None => DELAYING.iter().find_map(|step| step(facts)).unwrap_or_else(|| due(facts)),
+    };
     Wait { crawl_stopped: !facts.crawl.is_running, ..wait }
 }
 
@@ -56,40 +56,37 @@ fn until(next: Timestamp, reason: Reason) -> Wait {
     Wait { next: next.0, reason: Some(reason), ..Wait::default() }
 }
 
-fn unknown(f: &Facts<'_>) -> Option<Wait> {
+fn unknown(f: &Facts<'_>) -> Option<Reason> {
     if f.row.is_some() || f.workbench.is_some() {
         return None;
     }
     let is_elsewhere = f.holding.kind == HoldKind::None;
     let owner = f.holding.owner.filter(|_| is_elsewhere).map(|id| id.0);
-    Some(because(Reason::UnknownHost(wait::UnknownHost { owner }), f))
+    Some(Reason::UnknownHost(wait::UnknownHost { owner }))
 }
 
-fn in_flight(f: &Facts<'_>) -> Option<Wait> {
+fn in_flight(f: &Facts<'_>) -> Option<Reason> {
     let workbench = f.workbench.filter(|workbench| workbench.phase == SnapshotPhase::InFlight)?;
     let visit = workbench.flight.as_ref().map(|flight| wait::InFlight {
         since: flight.since.0,
         urls: u32::try_from(flight.urls.len()).unwrap_or(u32::MAX),
     });
-    Some(because(Reason::InFlight(visit.unwrap_or_default()), f))
+    Some(Reason::InFlight(visit.unwrap_or_default()))
 }
 
-fn blocked(f: &Facts<'_>) -> Option<Wait> {
+fn blocked(f: &Facts<'_>) -> Option<Reason> {
     let address = f.address().map(|at| at.address);
     let entry = f.lists.block(f.name, address)?.to_string();
-    Some(because(Reason::Blocked(wait::Blocked { entry }), f))
+    Some(Reason::Blocked(wait::Blocked { entry }))
 }
 
-fn given_up(f: &Facts<'_>) -> Option<Wait> {
+fn given_up(f: &Facts<'_>) -> Option<Reason> {
     let row = f.row?;
-    let reason = match row.closed {
-        Some(discard) => Reason::Closed(wait::Closed { discard: discard.name().to_owned() }),
-        None if row.queued == 0 && row.state.is_given_up() => {
-            Reason::GivenUp(wait::GivenUp { failures: failures(&row.state) })
-        }
-        None => return None,
-    };
-    Some(because(reason, f))
+    if let Some(discard) = row.closed {
+        return Some(Reason::Closed(wait::Closed { discard: discard.name().to_owned() }));
+    }
+    let is_given_up = row.queued == 0 && row.state.is_given_up();
+    is_given_up.then(|| Reason::GivenUp(wait::GivenUp { failures: failures(&row.state) }))
 }
 
 /// Returns the failures in a row by the name of their kind.
@@ -97,77 +94,67 @@ pub(super) fn failures<C: FromIterator<(String, u32)>>(state: &HostState) -> C {
     state.failures.iter().map(|(kind, n)| (kind.name().to_owned(), n.into())).collect()
 }
 
-fn empty(f: &Facts<'_>) -> Option<Wait> {
-    (f.queued() == 0).then(|| because(Reason::Empty(wait::Empty {}), f))
+fn empty(f: &Facts<'_>) -> Option<Reason> {
+    (f.queued() == 0).then_some(Reason::Empty(wait::Empty {}))
 }
 
-fn elsewhere(f: &Facts<'_>) -> Option<Wait> {
+fn elsewhere(f: &Facts<'_>) -> Option<Reason> {
     let replica = match f.holding.kind {
         HoldKind::Replica => true,
         HoldKind::None => false,
         _ => return None,
     };
     let owner = f.holding.owner.map(|id| id.0);
-    Some(because(Reason::OtherAgent(wait::OtherAgent { owner, replica }), f))
+    Some(Reason::OtherAgent(wait::OtherAgent { owner, replica }))
 }
 
-fn handoff(f: &Facts<'_>) -> Option<Wait> {
+fn handoff(f: &Facts<'_>) -> Option<Reason> {
     let is_leaving = f.workbench.is_none_or(|workbench| workbench.leaves);
-    let reason = match f.holding.kind {
-        HoldKind::Pending => Reason::HandoffIn(wait::HandoffIn {}),
-        HoldKind::Leaving if is_leaving => {
-            Reason::HandoffOut(wait::HandoffOut { owner: f.holding.owner.map(|id| id.0) })
-        }
-        _ => return None,
-    };
-    Some(because(reason, f))
-}
-
-fn paused(f: &Facts<'_>) -> Option<Wait> {
-    if f.crawl.is_paused {
-        return Some(because(Reason::CrawlPaused(wait::CrawlPaused {}), f));
+    let owner = f.holding.owner.map(|id| id.0);
+    match f.holding.kind {
+        HoldKind::Pending => Some(Reason::HandoffIn(wait::HandoffIn {})),
+        HoldKind::Leaving if is_leaving => Some(Reason::HandoffOut(wait::HandoffOut { owner })),
+        _ => None,
     }
-    f.lists.is_paused(f.name).then(|| because(Reason::HostPaused(wait::HostPaused {}), f))
 }
 
-fn limit(f: &Facts<'_>) -> Option<Wait> {
-    let reason = match f.crawl.page_limit {
-        PageLimitState::Open => return None,
-        PageLimitState::Reached => Reason::PageLimit(wait::PageLimit {}),
-        PageLimitState::QuotaUsed => Reason::PageQuota(wait::PageQuota {}),
-    };
-    Some(because(reason, f))
+fn paused(f: &Facts<'_>) -> Option<Reason> {
+    if f.crawl.is_paused {
+        return Some(Reason::CrawlPaused(wait::CrawlPaused {}));
+    }
+    f.lists.is_paused(f.name).then_some(Reason::HostPaused(wait::HostPaused {}))
 }
 
-fn agent(f: &Facts<'_>) -> Option<Wait> {
-    let crawl = f.crawl;
-    let reason = if crawl.is_stopping {
-        Reason::Stopping(wait::Stopping {})
-    } else if !crawl.fence_is_open {
-        Reason::LeaseExpired(wait::LeaseExpired {})
-    } else if crawl.disk_is_full {
-        Reason::DiskFull(wait::DiskFull {})
-    } else if crawl.is_offline {
-        Reason::Offline(wait::Offline {})
-    } else {
-        return None;
-    };
-    Some(because(reason, f))
+fn limit(f: &Facts<'_>) -> Option<Reason> {
+    match f.crawl.page_limit {
+        PageLimitState::Open => None,
+        PageLimitState::Reached => Some(Reason::PageLimit(wait::PageLimit {})),
+        PageLimitState::QuotaUsed => Some(Reason::PageQuota(wait::PageQuota {})),
+    }
 }
 
-fn resolving(f: &Facts<'_>) -> Option<Wait> {
+fn agent(f: &Facts<'_>) -> Option<Reason> {
+    let reasons = [
+        (f.crawl.is_stopping, Reason::Stopping(wait::Stopping {})),
+        (!f.crawl.fence_is_open, Reason::LeaseExpired(wait::LeaseExpired {})),
+        (f.crawl.disk_is_full, Reason::DiskFull(wait::DiskFull {})),
+        (f.crawl.is_offline, Reason::Offline(wait::Offline {})),
+    ];
+    reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
+}
+
+fn resolving(f: &Facts<'_>) -> Option<Reason> {
     let is_resolving = f.workbench?.phase == SnapshotPhase::Resolving;
-    is_resolving.then(|| because(Reason::Resolving(wait::Resolving {}), f))
+    is_resolving.then_some(Reason::Resolving(wait::Resolving {}))
 }
 
-fn robots_redirect(f: &Facts<'_>) -> Option<Wait> {
+fn robots_redirect(f: &Facts<'_>) -> Option<Reason> {
     let SnapshotPhase::Away { origin, at, deadline } = &f.workbench?.phase else { return None };
-    let redirect = wait::RobotsRedirect {
+    Some(Reason::RobotsRedirect(wait::RobotsRedirect {
         origin: origin.on_host(f.name),
         host: at.as_deref().unwrap_or_default().to_owned(),
         deadline: deadline.0,
-    };
-    Some(because(Reason::RobotsRedirect(redirect), f))
+    }))
 }
 
 /// Returns the rule that set the host's next time, if that is in the future.
@@ -216,6 +203,7 @@ fn rule(f: &Facts<'_>, state: &HostState) -> Reason {
         WaitRule::RetryAfter => Reason::RetryAfter(wait::RetryAfter { times: slow_downs }),
         WaitRule::Backoff => Reason::SlowDown(wait::SlowDown { times: slow_downs }),
         WaitRule::RobotsUnreachable => robots_unreachable(f, state),
+        WaitRule::TakeOver => Reason::GroupMoved(wait::GroupMoved {}),
         WaitRule::StartUp => Reason::AfterKill(wait::AfterKill {}),
         WaitRule::AddressChange => Reason::AddressChanged(wait::AddressChanged {}),
         WaitRule::Failure(kind) => Reason::Failed(wait::Failed {

@@ -133,14 +133,14 @@ fn cut(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_common::config::AssignBy;
     use crivello_common::discard::Discard;
+    use crivello_common::identity::KeyedHasher;
     use crivello_common::url::CrawlUrl;
 
     fn fetched(url: &str, at: u64, outcome: FetchOutcome) -> Fetched {
         let url = CrawlUrl::parse(url).unwrap();
         Fetched {
-            host: url.host_key(AssignBy::Domain),
+            host: KeyedHasher::with_public_key().host_key(url.host()),
             name: url.host().into(),
             row: None,
             url,
@@ -160,6 +160,7 @@ mod tests {
             headers: http::HeaderMap::new(),
             request_head: bytes::Bytes::new(),
             address: "192.0.2.7:80".parse().unwrap(),
+            certificate: None,
             body: bytes::Bytes::from_static(b"four"),
             truncated: None,
             reservation: None,
@@ -194,7 +195,8 @@ mod tests {
             [(3_000_000, 0, "connect-refused", 0, 7), (1_000_000, 404, "", 4, 7)]
         );
         assert_eq!((failed[0].took_us, &*failed[0].address), (210_000, "192.0.2.7"));
-        let b = CrawlUrl::parse("http://b.test/").unwrap().host_key(AssignBy::Domain);
+        let b = KeyedHasher::with_public_key()
+            .host_key(CrawlUrl::parse("http://b.test/").unwrap().host());
         assert_eq!(recent.of_host(b, 9, AgentId(7)).len(), 1);
         assert_eq!(recent.page_of("http://a.test/2"), None, "the last fetch of this URL failed");
     }

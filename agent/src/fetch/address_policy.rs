@@ -5,37 +5,53 @@
 //! registry (RFC 6890). For IPv6 only global unicast (`2000::/3`) without its special blocks is
 //! admitted. Addresses that a translator or a tunnel maps to an IPv4 address (NAT64, 6to4, Teredo,
 //! IPv4-compatible) count as special: a machine with two addresses would be visited as if it were
-//! two. If the interface identifier contains an IPv4 address, that address is checked as well.
+//! two. An IPv4 address that is part of an address of NAT64, 6to4 or ISATAP is checked as well, even
+//! if a setting allows the network around it. This machine's own addresses are denied too.
 
+use super::own_addresses::OwnAddresses;
+use crivello_common::time::Clock;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Filter of addresses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct AddressPolicy {
     allowed: Box<[IpNet]>,
+    own: Option<OwnAddresses>,
 }
 
 impl AddressPolicy {
     /// Creates a policy that also admits the addresses in `allow_networks`.
     #[must_use]
     pub fn new(allow_networks: &[IpNet]) -> Self {
-        Self { allowed: allow_networks.into() }
+        Self { allowed: allow_networks.into(), own: None }
+    }
+
+    /// Creates a policy that also denies the addresses of this machine, unless they are in
+    /// `allow_networks`.
+    #[must_use]
+    pub fn of_machine(allow_networks: &[IpNet], clock: Clock) -> Self {
+        Self { own: Some(OwnAddresses::of_machine(clock)), ..Self::new(allow_networks) }
     }
 
     /// Returns true if `address` may be connected to.
     #[must_use]
     pub fn admits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.allowed.iter().any(|network| network.contains(&address))
-            || match address {
-                IpAddr::V4(v4) => is_public_v4(v4),
-                IpAddr::V6(v6) => self.admits_v6(v6),
+        let is_allowed = self.allowed.iter().any(|network| network.contains(&address));
+        let is_public = || match address {
+            IpAddr::V4(v4) => !DENIED_V4.iter().any(|network| network.contains(&v4)),
+            IpAddr::V6(v6) => {
+                GLOBAL_V6.contains(&v6) && !DENIED_V6.iter().any(|network| network.contains(&v6))
             }
-    }
-
-    fn admits_v6(&self, v6: Ipv6Addr) -> bool {
-        is_public_v6(v6) && in_interface(v6).is_none_or(|v4| self.admits(v4.into()))
+        };
+        let is_own = || self.own.as_ref().is_some_and(|own| own.contain(address));
+        let embedded = match address {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(v6) => embedded(v6),
+        };
+        (is_allowed || (is_public() && !is_own()))
+            && embedded.is_none_or(|v4| self.admits(v4.into()))
     }
 }
 
@@ -47,22 +63,23 @@ const fn v6(a: u16, b: u16, c: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), length)
 }
 
-const DENIED_V4: [Ipv4Net; 15] = [
-    v4(0, 0, 0, 0, 8),       // "this network", RFC 791
-    v4(10, 0, 0, 0, 8),      // private, RFC 1918
-    v4(100, 64, 0, 0, 10),   // carrier-grade NAT, RFC 6598
-    v4(127, 0, 0, 0, 8),     // loopback, RFC 1122
-    v4(169, 254, 0, 0, 16),  // link-local (and the clouds' metadata services), RFC 3927
-    v4(172, 16, 0, 0, 12),   // private, RFC 1918
-    v4(192, 0, 0, 0, 24),    // IETF protocol assignments, RFC 6890
-    v4(192, 0, 2, 0, 24),    // documentation, RFC 5737
-    v4(192, 88, 99, 0, 24),  // 6to4 relays, RFC 7526
-    v4(192, 168, 0, 0, 16),  // private, RFC 1918
-    v4(198, 18, 0, 0, 15),   // benchmarking, RFC 2544
-    v4(198, 51, 100, 0, 24), // documentation, RFC 5737
-    v4(203, 0, 113, 0, 24),  // documentation, RFC 5737
-    v4(224, 0, 0, 0, 4),     // multicast, RFC 5771
-    v4(240, 0, 0, 0, 4),     // reserved, and broadcast, RFC 1112
+const DENIED_V4: [Ipv4Net; 16] = [
+    v4(0, 0, 0, 0, 8),        // "this network", RFC 791
+    v4(10, 0, 0, 0, 8),       // private, RFC 1918
+    v4(100, 64, 0, 0, 10),    // carrier-grade NAT, RFC 6598
+    v4(127, 0, 0, 0, 8),      // loopback, RFC 1122
+    v4(168, 63, 129, 16, 32), // control service of the Azure cloud, at a public address
+    v4(169, 254, 0, 0, 16),   // link-local (and the clouds' metadata services), RFC 3927
+    v4(172, 16, 0, 0, 12),    // private, RFC 1918
+    v4(192, 0, 0, 0, 24),     // IETF protocol assignments, RFC 6890
+    v4(192, 0, 2, 0, 24),     // documentation, RFC 5737
+    v4(192, 88, 99, 0, 24),   // 6to4 relays, RFC 7526
+    v4(192, 168, 0, 0, 16),   // private, RFC 1918
+    v4(198, 18, 0, 0, 15),    // benchmarking, RFC 2544
+    v4(198, 51, 100, 0, 24),  // documentation, RFC 5737
+    v4(203, 0, 113, 0, 24),   // documentation, RFC 5737
+    v4(224, 0, 0, 0, 4),      // multicast, RFC 5771
+    v4(240, 0, 0, 0, 4),      // reserved, and broadcast, RFC 1112
 ];
 
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
@@ -74,22 +91,17 @@ const DENIED_V6: [Ipv6Net; 4] = [
     v6(0x3fff, 0, 0, 20), // documentation, RFC 9637
 ];
 
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    !DENIED_V4.iter().any(|network| network.contains(&address))
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    GLOBAL_V6.contains(&address) && !DENIED_V6.iter().any(|network| network.contains(&address))
-}
-
-/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214), under any prefix.
-const fn in_interface(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    match address.segments() {
-        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => {
-            Some(Ipv4Addr::from_bits(((high as u32) << 16) | low as u32))
-        }
-        _ => None,
-    }
+/// Returns the IPv4 address to which a translator or tunnel forwards what is sent to `address`: NAT64
+/// (RFC 6052, RFC 8215), 6to4 (RFC 3056), or ISATAP under any prefix (RFC 5214).
+const fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let (high, low) = match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x64, 0xff9b, 1, _, _, _, high, low]
+        | [0x2002, high, low, ..]
+        | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => (high, low),
+        _ => return None,
+    };
+    Some(Ipv4Addr::from_bits(((high as u32) << 16) | low as u32))
 }
 
 #[cfg(test)]
@@ -112,6 +124,7 @@ mod tests {
             "100.127.255.255",
             "127.0.0.1",
             "127.255.255.254",
+            "168.63.129.16",
             "169.254.169.254",
             "172.16.0.1",
             "172.31.255.255",
@@ -179,6 +192,8 @@ mod tests {
             "100.128.0.0",
             "126.255.255.255",
             "128.0.0.1",
+            "168.63.129.15",
+            "168.63.129.17",
             "169.253.255.255",
             "169.255.0.0",
             "172.15.255.255",
@@ -210,6 +225,40 @@ mod tests {
         for text in ["10.0.0.1", "::1", "fd00:2::5", "::ffff:10.0.0.1", "::127.0.0.1"] {
             assert!(!policy.admits(address(text)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_private_address_within_an_allowed_network_needs_its_own_line() {
+        let policy = |allowed: &[&str]| {
+            let networks: Vec<IpNet> = allowed.iter().map(|n| n.parse().unwrap()).collect();
+            AddressPolicy::new(&networks)
+        };
+        for (network, within, public) in [
+            ("64:ff9b::/96", "64:ff9b::10.0.0.1", "64:ff9b::8.8.8.8"),
+            ("64:ff9b::/96", "64:ff9b::168.63.129.16", "64:ff9b::9.9.9.9"),
+            ("64:ff9b:1::/48", "64:ff9b:1::127.0.0.1", "64:ff9b:1::8.8.8.8"),
+            ("2002::/16", "2002:a00:1::1", "2002:808:808::1"),
+            ("2a00:1450::/32", "2a00:1450::5efe:10.0.0.1", "2a00:1450::5efe:8.8.8.8"),
+        ] {
+            assert!(!policy(&[network]).admits(address(within)), "{within}");
+            assert!(policy(&[network]).admits(address(public)), "{public}");
+            let both = policy(&[network, "10.0.0.0/8", "127.0.0.0/8", "168.63.129.16/32"]);
+            assert!(both.admits(address(within)), "{within}");
+        }
+    }
+
+    #[test]
+    fn own_addresses_are_denied_unless_they_are_allowed() {
+        let own = OwnAddresses::new(Clock::start(), || {
+            Some(vec![address("9.9.9.9"), address("::ffff:8.8.8.8"), address("2a00:1450::1")])
+        });
+        let policy = AddressPolicy { own: Some(own), ..AddressPolicy::default() };
+        for text in ["9.9.9.9", "8.8.8.8", "2a00:1450::1", "2a00:1450::5efe:9.9.9.9"] {
+            assert!(!policy.admits(address(text)), "{text}");
+        }
+        assert!(policy.admits(address("9.9.9.10")) && policy.admits(address("2a00:1450::2")));
+        let allowed = AddressPolicy { allowed: ["9.9.9.9/32".parse().unwrap()].into(), ..policy };
+        assert!(allowed.admits(address("9.9.9.9")) && !allowed.admits(address("8.8.8.8")));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use super::Caps;
 use super::body_budget::{BodyBudget, Reservation};
-use super::error_kind::{self, RequestPhase};
+use super::error_kind::failure;
 use crate::limits::{BODY_FREE, HELD_RATE_MIN};
 use crate::messages::{ReservationGuard, Truncation};
 use bytes::{Bytes, BytesMut};
@@ -120,9 +120,7 @@ impl Reader<'_> {
                     }
                 }
                 Ok(None) => break None,
-                Err(error) => {
-                    break Some(Cut::Broken(error_kind::failure(&error, RequestPhase::Body)));
-                }
+                Err(error) => break Some(Cut::Broken(failure(&error))),
             }
         };
         let Progress { bytes, reservation, waited, .. } = so_far;

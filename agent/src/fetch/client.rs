@@ -8,8 +8,9 @@
 //! HTTP/1.1: there a request can have `Connection: close`. HTTP/2 has no equivalent, and the client
 //! would keep the connection.
 
+use super::certificates::Certificates;
 use super::fetch_error::FetchError;
-use super::pins::{Pin, Pins};
+use super::pins::Pins;
 use super::reuse_wait::ReuseWaitLayer;
 use super::tls;
 use crate::limits::BODY_FREE;
@@ -19,7 +20,6 @@ use reqwest::{Client, redirect, retry};
 use rustls::ClientConfig;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 const SHARDS: usize = 8;
@@ -43,8 +43,9 @@ pub(super) enum After {
 pub(super) struct Clients {
     keeping: Vec<Client>,
     closing: Vec<Client>,
-    pins: Pins,
-    hasher: foldhash::fast::FixedState,
+    pub(super) pins: Pins,
+    pub(super) certificates: Certificates,
+    hasher: foldhash::fast::RandomState,
 }
 
 impl Clients {
@@ -53,13 +54,14 @@ impl Clients {
         // An error means that an earlier agent of this process has installed a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins::default();
-        let tls = tls::config(fetch.verify_certificates)?;
+        let certificates = Certificates::default();
+        let tls = tls::config(fetch.verify_certificates, &certificates)?;
         let shard = |after| build(fetch, &pins, &tls, after, connects);
         let shards = |after| (0..SHARDS).map(|_| shard(after)).collect();
         let keeping: Result<_, reqwest::Error> = shards(After::Kept);
         let closing: Result<_, reqwest::Error> = shards(After::Closed);
-        let hasher = foldhash::fast::FixedState::default();
-        Ok(Self { keeping: keeping?, closing: closing?, pins, hasher })
+        let hasher = foldhash::fast::RandomState::default();
+        Ok(Self { keeping: keeping?, closing: closing?, pins, certificates, hasher })
     }
 
     pub(super) fn of(&self, name: &str, address: IpAddr, after: After) -> &Client {
@@ -72,10 +74,6 @@ impl Clients {
 
     pub(super) fn shard(&self, name: &str, address: IpAddr) -> usize {
         (self.hasher.hash_one((name, address)) >> 32) as usize % SHARDS
-    }
-
-    pub(super) fn pin(&self, name: &Arc<str>, address: IpAddr) -> Pin {
-        self.pins.pin(name, address)
     }
 }
 
@@ -111,6 +109,7 @@ fn build(
         .tcp_nodelay(true)
         .connector_layer(ReuseWaitLayer(connects.clone()))
         .tls_backend_preconfigured(tls)
+        .tls_info(true)
         .http1_max_headers(HEADERS_MAX)
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)

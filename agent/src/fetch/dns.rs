@@ -6,7 +6,6 @@
 //! that a host stays at the address for which politeness is counted.
 
 use super::address_policy::AddressPolicy;
-use super::dns_stats::DnsStats;
 use super::name_servers::{self, ATTEMPTS};
 use crate::messages::{BlockAndPauseList, Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
@@ -20,8 +19,13 @@ use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::Name;
 use moka::future::Cache;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+
+/// Kinds of answers.
+const KINDS: [&str; 5] = ["address", "no-such-name", "unavailable", "denied", "blocked"];
 
 /// Resolver of host names, with its cache.
 pub struct Dns {
@@ -31,8 +35,11 @@ pub struct Dns {
     cache: Cache<String, Kept>,
     permits: Semaphore,
     settings: config::Dns,
-    stats: DnsStats,
-    queries: Option<Timer>,
+    /// Numbers of answers, by kind as in [`KINDS`].
+    answers: [AtomicU64; KINDS.len()],
+    /// Number of these that came from the cache.
+    answers_cached: AtomicU64,
+    queries: Timer,
 }
 
 /// Cached answer with its expiry.
@@ -44,51 +51,39 @@ struct Kept {
 
 impl Dns {
     /// Creates a resolver. It reads the addresses of the name servers and sends no query yet.
-    /// Without any name server every name is [`ResolveError::Unavailable`].
+    /// Without any name server every name is [`ResolveError::Unavailable`]. `barred` is the shared
+    /// list of blocked hosts.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings, clock: Clock, barred: BlockAndPauseList) -> Self {
         let dns = settings.fixed.dns.clone();
         Self {
-            address_policy: AddressPolicy::new(&settings.fixed.fetch.allow_networks),
-            barred: BlockAndPauseList::of(&settings.live),
+            address_policy: AddressPolicy::of_machine(&settings.fixed.fetch.allow_networks, clock),
+            barred,
             servers: name_servers::connect(&dns),
             cache: Cache::new(dns.cache_entries_max),
             permits: Semaphore::new(dns.queries_max.max(1) as usize),
             settings: dns,
-            stats: DnsStats::default(),
-            queries: None,
+            answers: Default::default(),
+            answers_cached: AtomicU64::new(0),
+            queries: Timer::new(clock, NETWORK_BUCKETS),
         }
     }
 
-    /// Measures the duration of queries from now on.
+    /// Returns the durations of queries.
     #[must_use]
-    pub fn timed(mut self, clock: Clock) -> Self {
-        self.queries = Some(Timer::new(clock, NETWORK_BUCKETS));
-        self
-    }
-
-    /// Returns the durations of queries, if they are measured.
-    #[must_use]
-    pub fn times(&self) -> Option<&Histogram> {
-        self.queries.as_ref().map(Timer::times)
+    pub fn times(&self) -> &Histogram {
+        self.queries.times()
     }
 
     /// Returns the numbers of answers by kind, without those for IP literals.
     pub fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.stats.read()
+        KINDS.into_iter().zip(&self.answers).map(|(kind, n)| (kind, n.load(Relaxed)))
     }
 
     /// Returns the number of these answers that came from the cache.
     #[must_use]
     pub fn answers_cached(&self) -> u64 {
-        self.stats.cached()
-    }
-
-    /// Uses this shared list of blocked hosts, which follows the live settings.
-    #[must_use]
-    pub fn with_live_settings(mut self, barred: BlockAndPauseList) -> Self {
-        self.barred = barred;
-        self
+        self.answers_cached.load(Relaxed)
     }
 
     /// Returns the address at which to visit `name` (in normal form, IPv6 literals in brackets). An
@@ -96,7 +91,13 @@ impl Dns {
     pub async fn resolve(&self, host: HostKey, name: &str, now: Timestamp) -> Resolution {
         let (kept, cached) = match literal(name) {
             Some(address) => (self.judged(&[address], Timestamp::MAX), None),
-            None => self.looked_up(name, now).await,
+            None => {
+                let is_stale = |kept: &Kept| kept.until <= now;
+                let entry = self.cache.entry_by_ref(name);
+                let entry = entry.or_insert_with_if(self.ask(name, now), is_stale).await;
+                let cached = !entry.is_fresh();
+                (entry.into_value(), Some(cached))
+            }
         };
         // The cache holds the address itself: it may be blocked now and unblocked later.
         let answer = kept.answer.and_then(|address| match self.barred.blocks_address(address) {
@@ -104,20 +105,21 @@ impl Dns {
             false => Ok(Resolved { address, until: kept.until }),
         });
         if let Some(cached) = cached {
-            self.stats.count(&answer.map(|resolved| resolved.address), cached);
+            self.count(&answer, cached);
         }
         Resolution { host, answer }
     }
 
-    /// Returns the answer for a name, and true if it was cached.
-    async fn looked_up(&self, name: &str, now: Timestamp) -> (Kept, Option<bool>) {
-        let entry = self
-            .cache
-            .entry_by_ref(name)
-            .or_insert_with_if(self.ask(name, now), |kept| kept.until <= now)
-            .await;
-        let cached = !entry.is_fresh();
-        (entry.into_value(), Some(cached))
+    fn count(&self, answer: &Result<Resolved, ResolveError>, cached: bool) {
+        let kind = match answer {
+            Ok(_) => 0,
+            Err(ResolveError::NoSuchName) => 1,
+            Err(ResolveError::Unavailable) => 2,
+            Err(ResolveError::Denied) => 3,
+            Err(ResolveError::Blocked(_)) => 4,
+        };
+        self.answers[kind].fetch_add(1, Relaxed);
+        self.answers_cached.fetch_add(cached.into(), Relaxed);
     }
 
     async fn ask(&self, name: &str, now: Timestamp) -> Kept {
@@ -133,7 +135,15 @@ impl Dns {
                 let ttl = ttl(&found).clamp(self.settings.ttl_min, self.settings.ttl_max);
                 self.judged(&found.iter().collect::<Vec<_>>(), now + ttl)
             }
-            Err(error) => self.refused(error, now),
+            Err(error) => {
+                let holds = match error {
+                    ResolveError::Unavailable => self.settings.error_ttl,
+                    ResolveError::NoSuchName | ResolveError::Denied | ResolveError::Blocked(_) => {
+                        self.settings.negative_ttl
+                    }
+                };
+                Kept { answer: Err(error), until: now + holds }
+            }
         }
     }
 
@@ -144,11 +154,9 @@ impl Dns {
         // The library has timeouts of its own; this bound applies if they ever fail: UDP and TCP,
         // two address families.
         let patience = self.settings.timeout * (ATTEMPTS * 4);
-        let began = self.queries.as_ref().map(Timer::start);
+        let began = self.queries.start();
         let found = tokio::time::timeout(patience, servers.lookup_ip(name)).await;
-        if let (Some(queries), Some(began)) = (&self.queries, began) {
-            queries.stop(began);
-        }
+        self.queries.stop(began);
         match found {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(resolve_error(&error)),
@@ -166,16 +174,6 @@ impl Dns {
             false => ResolveError::Denied,
         };
         Kept { answer: admitted.min().ok_or(denied), until }
-    }
-
-    fn refused(&self, error: ResolveError, now: Timestamp) -> Kept {
-        let holds = match error {
-            ResolveError::NoSuchName | ResolveError::Denied | ResolveError::Blocked(_) => {
-                self.settings.negative_ttl
-            }
-            ResolveError::Unavailable => self.settings.error_ttl,
-        };
-        Kept { answer: Err(error), until: now + holds }
     }
 }
 

@@ -5,18 +5,10 @@ use crivello_common::failure::Failure;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// Phase of a request in which an error occurred.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RequestPhase {
-    /// Before the response's head is complete.
-    Head,
-    /// While the response's body is read.
-    Body,
-}
-
-/// Returns the kind of failure of `error`.
-pub(super) fn failure(error: &reqwest::Error, phase: RequestPhase) -> Failure {
-    let connecting = phase == RequestPhase::Head && error.is_connect();
+/// Returns the kind of failure of `error`, which occurred before the response's head was complete or
+/// while its body was read.
+pub(super) fn failure(error: &reqwest::Error) -> Failure {
+    let connecting = error.is_connect();
     let mut known = None;
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -39,19 +31,10 @@ fn of_cause(error: &(dyn Error + 'static), connecting: bool) -> Option<Failure> 
         return Some(Failure::Tls);
     }
     if let Some(error) = error.downcast_ref::<hyper::Error>() {
-        return of_hyper(error);
+        let is_bad = error.is_parse().then_some(Failure::BadResponse);
+        return if error.is_parse_too_large() { Some(Failure::HeadTooLarge) } else { is_bad };
     }
     error.downcast_ref::<io::Error>().and_then(|error| of_io(error, connecting))
-}
-
-fn of_hyper(error: &hyper::Error) -> Option<Failure> {
-    if error.is_parse_too_large() {
-        Some(Failure::HeadTooLarge)
-    } else if error.is_parse() {
-        Some(Failure::BadResponse)
-    } else {
-        None
-    }
 }
 
 fn of_io(error: &io::Error, connecting: bool) -> Option<Failure> {

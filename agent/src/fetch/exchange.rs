@@ -2,26 +2,26 @@
 
 use super::body::{Body, Cut, Reader, instant};
 use super::client::After;
-use super::error_kind::{self, RequestPhase};
+use super::error_kind::failure;
 use super::request_headers::Headers;
 use super::reuse_wait;
+use super::target::RequestTarget;
 use super::{Caps, FetchContext};
 use crate::messages::{Response, Truncation};
+use crivello_common::certificate::CertificateStatus;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::time::Timestamp;
-use crivello_common::url::CrawlUrl;
+use crivello_common::url::Scheme;
 use http::header::{CONNECTION, HeaderMap};
 use http::{Method, StatusCode, Version};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// One request.
 pub(super) struct Ask<'a> {
-    pub(super) url: &'a CrawlUrl,
-    pub(super) host: &'a str,
-    pub(super) address: IpAddr,
+    pub(super) target: &'a RequestTarget,
     pub(super) headers: &'a Headers,
     /// True if it uses the connection of the previous request.
     pub(super) follows: bool,
@@ -56,12 +56,10 @@ pub(super) enum Answer {
 /// Sends the request and reads the response. When it returns, the connection of the response is
 /// closed or idle.
 pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
-    let Ok(url) = url::Url::parse(ask.url.as_str()) else {
-        return Answer::Unaskable(Discard::Unparsable);
-    };
-    let mut request = reqwest::Request::new(Method::GET, url);
+    let (url, ip) = (ask.target.url(), ask.target.address());
+    let mut request = reqwest::Request::new(Method::GET, ask.target.parsed().clone());
     *request.headers_mut() = ask.headers.map(ask.closes());
-    let client = context.clients.of(ask.host, ask.address, ask.after);
+    let client = context.clients.of(url.host(), ip, ask.after);
     let first_byte = instant(&context.clock, ask.began + context.caps.first_byte);
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
     let sent = tokio::select! {
@@ -72,18 +70,17 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     let mut response = match sent {
         Ok(response) => response,
         Err(error) if error.is_builder() => return Answer::Unaskable(Discard::Unparsable),
-        Err(error) => return Answer::Failed(error_kind::failure(&error, RequestPhase::Head)),
+        Err(error) => return Answer::Failed(failure(&error)),
     };
     let address = match response.remote_addr() {
-        Some(address) if address.ip().to_canonical() == ask.address => {
-            SocketAddr::new(ask.address, address.port())
-        }
+        Some(address) if address.ip().to_canonical() == ip => SocketAddr::new(ip, address.port()),
         _ => return Answer::Failed(Failure::AddressChanged),
     };
     context.timings.first_byte.observe(context.clock.now().since(ask.began));
     if head_size(response.headers()) > context.caps.head_size {
         return Answer::Failed(Failure::HeadTooLarge);
     }
+    let certificate = certificate(context, ask.target, &response);
     let deadline = ask.began + context.caps.total;
     let caps = Caps { body_size: ask.body_size_max, ..context.caps };
     let (clock, budget) = (&context.clock, &context.body_budget);
@@ -99,13 +96,30 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         status: response.status().as_u16(),
         version: response.version(),
         headers: std::mem::take(response.headers_mut()),
-        request_head: ask.headers.request_head(ask.url, ask.closes()),
+        request_head: ask.headers.request_head(url, ask.closes()),
         address,
+        certificate,
         truncated: body.cut.map(Cut::truncation),
         body: body.bytes,
         reservation: body.reservation,
     };
     Answer::Response(Box::new(answer), body.waited)
+}
+
+/// Returns the status of the certificate of a response; `None` over plain HTTP.
+fn certificate(
+    context: &FetchContext,
+    target: &RequestTarget,
+    response: &reqwest::Response,
+) -> Option<CertificateStatus> {
+    let url = target.url();
+    if url.origin().scheme == Scheme::Http {
+        return None;
+    }
+    let info = response.extensions().get::<reqwest::tls::TlsInfo>();
+    let certificate = info.and_then(reqwest::tls::TlsInfo::peer_certificate);
+    let status = certificate.map(|der| context.clients.certificates.status(url.host(), der));
+    Some(status.unwrap_or(CertificateStatus::NotVerified))
 }
 
 /// Returns the failure of a body that broke off before its first byte, except if the status alone

@@ -38,11 +38,6 @@ impl IdleLimit {
         Self { kept: Mutex::default(), keep, rest_min, max }
     }
 
-    /// Uses this shared shortest delay from now on.
-    pub(super) fn set_min_host_delay(&mut self, rest_min: MinHostDelay) {
-        self.rest_min = rest_min;
-    }
-
     /// Returns the fate of the connection to `host` after a visit that begins now.
     pub(super) fn after(&self, host: HostHash, now: Timestamp) -> After {
         if self.keep.is_zero() || self.rest_min.get() > self.keep {
@@ -109,8 +104,7 @@ mod tests {
         let now = Timestamp::from_secs(9);
         let longer = resting(KEEP + Duration::from_millis(1));
         let said = MinHostDelay::of(&longer.live);
-        let mut idle = IdleLimit::new(KEEP, MinHostDelay::of(&resting(KEEP).live), 2);
-        idle.set_min_host_delay(said.clone());
+        let idle = IdleLimit::new(KEEP, said.clone(), 2);
         assert_eq!(idle.after(HostHash(1), now), After::Closed);
         said.replace(&resting(KEEP).live);
         assert_eq!(idle.after(HostHash(1), now), After::Kept);

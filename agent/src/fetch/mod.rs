@@ -1,13 +1,13 @@
 //! Fetching: name resolution and HTTP requests. No other stage opens sockets to the web.
 //!
-//! * *In*: host names to resolve; [`Visit`](crate::messages::Visit)s, each to one host at one
+//! - *Input:* host names to resolve; [`Visit`](crate::messages::Visit)s, each to one host at one
 //!   address.
-//! * *Out*: [`Resolution`](crate::messages::Resolution)s; a [`Fetched`] for every request, at once;
+//! - *Output:* [`Resolution`](crate::messages::Resolution)s; a [`Fetched`] for every request, at once;
 //!   exactly one [`Verdict`] for every visit, whatever happens to the task.
-//! * *State*: answers of the name servers until they expire, idle connections for a few seconds.
+//! - *State:* answers of the name servers until they expire, idle connections for a few seconds.
 //!   Nothing of it is needed after a restart.
-//! * *Never knows*: when a host may be visited, which agent owns it, the content of pages.
-//! * *Errors*: every misbehavior of a server is a
+//! - *Does not know:* when a host may be visited, which agent owns it, the content of pages.
+//! - *Errors:* every misbehavior of a server is a
 //!   [`Failure`](crate::messages::FetchOutcome::Failed) or a truncation with its reason. Nothing is
 //!   retried here.
 //!
@@ -16,27 +16,29 @@
 //!           Visit ──► visit ──► visit_guard ──► Verdict
 //!                       │
 //!                       ├── robots.txt allows? ── no ──► Fetched (discarded)
-//!                       └─► exchange ──► client ══► the web
+//!                       └─► target (host, address, port) ──► exchange ──► client ══► the web
 //!                              └─► body, under its caps ──► Fetched
 //! ```
 
 mod address_policy;
 mod body;
 mod body_budget;
+mod certificates;
 mod client;
 mod dns;
-mod dns_stats;
 mod error_kind;
 mod exchange;
 mod fetch_error;
 mod idle_limit;
 mod name_servers;
+mod own_addresses;
 mod pins;
 mod request_headers;
 mod retry_after;
 mod reuse_wait;
 mod robots;
 mod robots_file;
+mod target;
 #[cfg(test)]
 mod tests;
 mod timings;
@@ -56,12 +58,14 @@ use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, Verdict};
 use body_budget::BodyBudget;
 use client::Clients;
 use crivello_common::config::Settings;
+use crivello_common::ports::PortPolicy;
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use idle_limit::IdleLimit;
 use request_headers::RequestHeaders;
 use std::sync::Arc;
 use std::time::Duration;
+use target::ConnectPolicy;
 
 /// Receiver of results. It is called from tasks, so it must never block. It must accept one result
 /// of each visit in flight, and further results while [`Sink::has_room`] returns true.
@@ -80,7 +84,7 @@ pub trait Sink: Send + Sync {
 pub struct FetchContext {
     clients: Clients,
     request_headers: RequestHeaders,
-    address_policy: AddressPolicy,
+    connect_policy: ConnectPolicy,
     barred: BlockAndPauseList,
     clock: Clock,
     sink: Arc<dyn Sink>,
@@ -103,18 +107,28 @@ struct Caps {
 }
 
 impl FetchContext {
-    /// Creates a context with its HTTP clients.
+    /// Creates a context with its HTTP clients. `barred` and `rest_min` are the shared lists of
+    /// blocked and paused hosts and the shared shortest delay.
     ///
     /// # Errors
     /// [`FetchError`] if a header cannot be sent, or if TLS or a client cannot be set up.
-    pub fn new(settings: &Settings, clock: Clock, sink: Arc<dyn Sink>) -> Result<Self, FetchError> {
+    pub fn new(
+        settings: &Settings,
+        clock: Clock,
+        sink: Arc<dyn Sink>,
+        barred: BlockAndPauseList,
+        rest_min: MinHostDelay,
+    ) -> Result<Self, FetchError> {
         let fetch = &settings.fixed.fetch;
         let timings = Timings::new(clock);
         Ok(Self {
             clients: Clients::new(fetch, &timings.connect)?,
             request_headers: RequestHeaders::new(&settings.fixed.identity, &fetch.accept_language)?,
-            address_policy: AddressPolicy::new(&fetch.allow_networks),
-            barred: BlockAndPauseList::of(&settings.live),
+            connect_policy: ConnectPolicy {
+                addresses: AddressPolicy::of_machine(&fetch.allow_networks, clock),
+                ports: PortPolicy::new(&fetch.ports_allowed),
+            },
+            barred,
             clock,
             sink,
             caps: Caps {
@@ -128,7 +142,7 @@ impl FetchContext {
             },
             idle_limit: IdleLimit::new(
                 fetch.keep_alive,
-                MinHostDelay::of(&settings.live),
+                rest_min,
                 idle_max(settings, open_files()),
             ),
             body_budget: BodyBudget::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
@@ -153,14 +167,5 @@ impl FetchContext {
     #[must_use]
     pub fn bodies(&self) -> (usize, usize) {
         self.body_budget.usage()
-    }
-
-    /// Uses these shared lists of blocked and paused hosts and this shared shortest delay, which
-    /// follow the live settings.
-    #[must_use]
-    pub fn with_live_settings(mut self, barred: BlockAndPauseList, rest_min: MinHostDelay) -> Self {
-        self.barred = barred;
-        self.idle_limit.set_min_host_delay(rest_min);
-        self
     }
 }

@@ -24,22 +24,13 @@ impl Pins {
         self.0.insert(Arc::clone(name), address);
         Pin { pins: self.clone(), name: Arc::clone(name) }
     }
-
-    fn get(&self, name: &str) -> Option<IpAddr> {
-        self.0.get(name).map(|entry| *entry.value())
-    }
 }
 
 impl Resolve for Pins {
     fn resolve(&self, name: Name) -> Resolving {
-        let found = self.get(name.as_str());
-        Box::pin(std::future::ready(match found {
-            Some(address) => {
-                let addresses: Addrs = Box::new(std::iter::once(SocketAddr::new(address, 0)));
-                Ok(addresses)
-            }
-            None => Err(NotPinned.into()),
-        }))
+        let found = self.0.get(name.as_str()).map(|entry| SocketAddr::new(*entry.value(), 0));
+        let addresses = found.map(|address| Box::new(std::iter::once(address)) as Addrs);
+        Box::pin(std::future::ready(addresses.ok_or_else(|| NotPinned.into())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Headers of every request, built once, with the identity of the crawler; their text on the wire.
 
 use super::fetch_error::FetchError;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use crivello_common::config;
 use crivello_common::url::CrawlUrl;
 use http::header::{
@@ -76,42 +76,28 @@ impl Headers {
     /// Returns the request line and headers in the form of HTTP/1.1. HTTP/2 sends the same in
     /// binary; archives store the text.
     pub(super) fn request_head(&self, url: &CrawlUrl, close: bool) -> Bytes {
-        let (path, authority) = (url.path_and_query(), authority(url));
-        let fixed = b"GET  HTTP/1.1\r\nhost: \r\n\r\n".len();
-        let length = fixed + path.len() + self.text.len() + CLOSE.len() + authority.len();
-        let mut head = BytesMut::with_capacity(length);
-        head.put_slice(b"GET ");
-        head.put_slice(path.as_bytes());
-        head.put_slice(b" HTTP/1.1\r\n");
-        head.put_slice(&self.text);
-        if close {
-            head.put_slice(CLOSE);
-        }
-        head.put_slice(b"host: ");
-        head.put_slice(authority.as_bytes());
-        head.put_slice(b"\r\n\r\n");
-        head.freeze()
+        let (path, host) = (url.path_and_query().as_bytes(), authority(url).as_bytes());
+        let close = if close { CLOSE } else { b"" };
+        let parts: [&[u8]; 8] =
+            [b"GET ", path, b" HTTP/1.1\r\n", &self.text, close, b"host: ", host, b"\r\n\r\n"];
+        parts.concat().into()
     }
 }
 
 impl FromIterator<(HeaderName, HeaderValue)> for Headers {
     fn from_iter<I: IntoIterator<Item = (HeaderName, HeaderValue)>>(headers: I) -> Self {
         let map: HeaderMap = headers.into_iter().collect();
-        let mut text = Vec::new();
-        for (name, value) in &map {
-            text.extend_from_slice(name.as_str().as_bytes());
-            text.extend_from_slice(b": ");
-            text.extend_from_slice(value.as_bytes());
-            text.extend_from_slice(b"\r\n");
-        }
-        Self { map, text }
+        let line = |(name, value): (&HeaderName, &HeaderValue)| {
+            [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat()
+        };
+        Self { text: map.iter().flat_map(line).collect(), map }
     }
 }
 
 /// Returns the host, with the port if it is not the default of the scheme.
 fn authority(url: &CrawlUrl) -> &str {
     let text = url.as_str();
-    let start = url.origin().scheme.as_str().len() + "://".len();
+    let start = url.origin().scheme.name().len() + "://".len();
     &text[start..text.len() - url.path_and_query().len()]
 }
 

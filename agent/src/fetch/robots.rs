@@ -2,18 +2,22 @@
 //! (RFC 9309 section 2.3.1).
 
 use super::FetchContext;
+use super::client::After;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange};
 use super::retry_after::retry_after;
+use super::target::RequestTarget;
 use super::visit_guard::VisitGuard;
 use crate::limits::ROBOTS_SIZE_MAX;
-use crate::messages::{FetchOutcome, Response, RobotsOutcome, Signal, Truncation};
+use crate::messages::{FetchOutcome, Response, RobotsOutcome, Truncation};
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_html::RobotsTxt;
 use http::HeaderMap;
 use http::header::LOCATION;
-use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum length in bytes of a file that is compiled on a thread of the runtime; longer ones are
@@ -27,28 +31,17 @@ pub(super) async fn run(
     url: CrawlUrl,
     stop: &CancellationToken,
 ) {
-    let name = Arc::clone(&guard.name);
-    let began = guard.begin(None);
-    let ask = Ask {
-        url: &url,
-        host: &name,
-        address: guard.address,
-        headers: &context.request_headers.robots,
-        follows: false,
-        is_last: true,
-        after: context.idle_limit.after(guard.host.host, began),
-        body_size_max: ROBOTS_SIZE_MAX,
-        began,
-        stop,
+    let Ok(target) = context.connect_policy.target(&url, &guard.name, guard.address) else {
+        return guard.answer(RobotsOutcome::Unreachable);
     };
-    let response = match exchange(context, &ask).await {
-        Answer::Response(response, waited) => {
-            guard.exclude_wait(waited);
-            response
-        }
+    let began = guard.begin(None);
+    let after = context.idle_limit.after(guard.host.host, began);
+    let ask = ask(context, &target, after, began, stop);
+    let (response, waited) = match exchange(context, &ask).await {
+        Answer::Response(response, waited) => (response, waited),
         Answer::Failed(failure) => {
-            let (_, took) = guard.end();
-            guard.signal(Signal::Failed(failure));
+            let (_, took) = guard.end(Duration::ZERO);
+            guard.signal = VisitSignal::Failed(failure);
             guard.answer(RobotsOutcome::Unreachable);
             return guard.report(None, url, (began, took), FetchOutcome::Failed(failure));
         }
@@ -59,21 +52,35 @@ pub(super) async fn run(
         // There is no answer, so it is requested again later.
         Answer::Stopped => return,
     };
-    let (_, took) = guard.end();
-    guard.signal(signal(&response, guard));
+    let (_, took) = guard.end(waited);
+    guard.signal = signal(&response, guard.ended);
+    guard.note_certificate(response.certificate);
     let found = found(&response, &url, &context.request_headers.agent).await;
     guard.answer(found);
     guard.report(None, url, (began, took), FetchOutcome::Response(response));
 }
 
-fn signal(response: &Response, guard: &VisitGuard) -> Signal {
+/// Returns the only request on its connection, for the robots.txt at `target`.
+pub(super) fn ask<'a>(
+    context: &'a FetchContext,
+    target: &'a RequestTarget,
+    after: After,
+    began: Timestamp,
+    stop: &'a CancellationToken,
+) -> Ask<'a> {
+    let headers = &context.request_headers.robots;
+    let (follows, is_last, body_size_max) = (false, true, ROBOTS_SIZE_MAX);
+    Ask { target, headers, follows, is_last, after, body_size_max, began, stop }
+}
+
+fn signal(response: &Response, ended: Timestamp) -> VisitSignal {
     if asks_to_slow_down(response.status) {
-        return Signal::SlowDown(retry_after(&response.headers, guard.ended()));
+        return VisitSignal::SlowDown(retry_after(&response.headers, ended));
     }
     match response.truncated {
-        Some(Truncation::Disconnect) => Signal::Failed(Failure::Disconnected),
-        Some(Truncation::Time) => Signal::Failed(Failure::TotalTimeout),
-        Some(Truncation::Length) | None => Signal::Well,
+        Some(Truncation::Disconnect) => VisitSignal::Failed(Failure::Disconnected),
+        Some(Truncation::Time) => VisitSignal::Failed(Failure::TotalTimeout),
+        Some(Truncation::Length) | None => VisitSignal::Healthy,
     }
 }
 

@@ -1,14 +1,17 @@
 //! Manual request of a robots.txt: the same hops as in robots visits, all at once, without a crawl.
 
 use super::client::After;
-use super::exchange::{Answer, Ask, exchange};
-use super::robots::{Meaning, meaning};
-use super::visit::may_connect;
+use super::exchange::{Answer, exchange};
+use super::robots::{self, Meaning, meaning};
 use super::{Dns, FetchContext, FetchError, Sink};
-use crate::limits::{ROBOTS_HOPS_MAX, ROBOTS_SIZE_MAX};
-use crate::messages::{Fetched, ResolveError, Response, Verdict};
+use crate::limits::ROBOTS_HOPS_MAX;
+use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, ResolveError, Response, Verdict};
 use bytes::Bytes;
-use crivello_common::config::Settings;
+use crivello_common::config::{Blocklist, Settings};
+use crivello_common::discard::Discard;
+use crivello_common::identity::KeyedHasher;
+use crivello_common::ports::PortPolicy;
+use crivello_common::robots::follows_redirect;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_html::RobotsTxt;
@@ -33,18 +36,41 @@ pub enum RobotsFile {
 /// # Errors
 /// [`FetchError`] if a header cannot be sent, or if TLS or a client cannot be set up.
 pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFile, FetchError> {
-    let context = FetchContext::new(settings, Clock::start(), Arc::new(Nobody))?;
-    let dns = Dns::new(settings);
+    let (clock, barred) = (Clock::start(), BlockAndPauseList::of(&settings.live));
+    let rest_min = MinHostDelay::of(&settings.live);
+    let context = FetchContext::new(settings, clock, Arc::new(Nobody), barred.clone(), rest_min)?;
+    let dns = Dns::new(settings, clock, barred);
+    let links = &settings.live.links;
+    let blocked = Blocklist::new(&links.blocked);
+    let ports = PortPolicy::new(&settings.fixed.fetch.ports_allowed);
     let mut url = url.clone();
     for _ in 0..=ROBOTS_HOPS_MAX {
-        let response = match ask(&context, &dns, settings, &url).await {
+        let response = match ask(&context, &dns, &url).await {
             Ok(response) => response,
             Err(why) => return Ok(RobotsFile::Unreachable(format!("{url}: {why}"))),
         };
-        match read(&response, &url) {
-            Reading::File(file) => return Ok(file),
-            Reading::Elsewhere(target) => url = target,
-        }
+        let said = format!("{url}: HTTP {}", response.status);
+        return Ok(match meaning(&response, &url) {
+            Meaning::Elsewhere(target)
+                if !follows_redirect(&url, &target, links, &blocked, &ports) =>
+            {
+                let why = "a redirect to a page of another host, which is not followed";
+                RobotsFile::Unreachable(format!("{said}, {why}"))
+            }
+            Meaning::Elsewhere(target) => {
+                url = target;
+                continue;
+            }
+            Meaning::File => match response.robots_txt().and_then(RobotsTxt::text) {
+                Some(body) => RobotsFile::Body(body),
+                None => RobotsFile::Unreachable(format!("{said}, unreadable or truncated")),
+            },
+            Meaning::Missing => RobotsFile::Missing(said),
+            Meaning::Nowhere => {
+                RobotsFile::Unreachable(format!("{said}, a redirect without a valid target"))
+            }
+            Meaning::Unreachable => RobotsFile::Unreachable(said),
+        });
     }
     Ok(RobotsFile::Missing(format!("more than {ROBOTS_HOPS_MAX} redirects")))
 }
@@ -61,34 +87,21 @@ impl Sink for Nobody {
 async fn ask(
     context: &FetchContext,
     dns: &Dns,
-    settings: &Settings,
     url: &CrawlUrl,
-) -> Result<Box<Response>, String> {
+) -> Result<Box<Response>, &'static str> {
     let name: Arc<str> = url.host().into();
-    let host = url.host_key(settings.fixed.identity.assign_by);
+    let host = KeyedHasher::with_public_key().host_key(&name);
     let answer = dns.resolve(host, &name, context.clock.now()).await.answer;
-    let address = answer.map_err(|error| why_no_address(error).to_owned())?.address;
-    if !may_connect(&context.address_policy, &name, address) {
-        return Err(why_no_address(ResolveError::Denied).to_owned());
-    }
-    let _pin = context.clients.pin(&name, address);
-    let ask = Ask {
-        url,
-        host: &name,
-        address,
-        headers: &context.request_headers.robots,
-        follows: false,
-        is_last: true,
-        after: After::Closed,
-        body_size_max: ROBOTS_SIZE_MAX,
-        began: context.clock.now(),
-        stop: &CancellationToken::new(),
-    };
+    let address = answer.map_err(why_no_address)?.address;
+    let target = context.connect_policy.target(url, &name, address).map_err(Discard::name)?;
+    let _pin = context.clients.pins.pin(&name, address);
+    let (began, stop) = (context.clock.now(), CancellationToken::new());
+    let ask = robots::ask(context, &target, After::Closed, began, &stop);
     match exchange(context, &ask).await {
         Answer::Response(response, _) => Ok(response),
-        Answer::Failed(failure) => Err(failure.name().to_owned()),
-        Answer::Unaskable(reason) => Err(reason.name().to_owned()),
-        Answer::Stopped => Err("stopped".to_owned()),
+        Answer::Failed(failure) => Err(failure.name()),
+        Answer::Unaskable(reason) => Err(reason.name()),
+        Answer::Stopped => Err("stopped"),
     }
 }
 
@@ -98,26 +111,4 @@ const fn why_no_address(error: ResolveError) -> &'static str {
         ResolveError::Unavailable => "the name servers do not answer",
         ResolveError::Denied | ResolveError::Blocked(_) => "its address may not be visited",
     }
-}
-
-/// Content of a response: the result, or the next URL.
-enum Reading {
-    File(RobotsFile),
-    Elsewhere(CrawlUrl),
-}
-
-fn read(response: &Response, url: &CrawlUrl) -> Reading {
-    let said = format!("{url}: HTTP {}", response.status);
-    Reading::File(match meaning(response, url) {
-        Meaning::File => match response.robots_txt().and_then(RobotsTxt::text) {
-            Some(body) => RobotsFile::Body(body),
-            None => RobotsFile::Unreachable(format!("{said}, unreadable or truncated")),
-        },
-        Meaning::Elsewhere(target) => return Reading::Elsewhere(target),
-        Meaning::Missing => RobotsFile::Missing(said),
-        Meaning::Nowhere => {
-            RobotsFile::Unreachable(format!("{said}, a redirect without a valid target"))
-        }
-        Meaning::Unreachable => RobotsFile::Unreachable(said),
-    })
 }

@@ -1,17 +1,16 @@
 //! One visit, from its first request to its verdict.
 
+use super::FetchContext;
 use super::client::After;
-use super::dns::literal;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange, keeps_connection};
 use super::retry_after::retry_after;
 use super::robots;
-use super::visit_guard::VisitGuard;
-use super::{AddressPolicy, FetchContext};
-use crate::messages::{FetchOutcome, Queued, Response, RobotsOutcome, Signal, Visit, VisitTask};
+use super::visit_guard::{VisitGuard, VisitPlan};
+use crate::messages::{FetchOutcome, Queued, RobotsOutcome, Visit};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::robots::Rules;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -29,38 +28,16 @@ pub fn run(
     context: Arc<FetchContext>,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send + 'static {
-    let (guard, plan) = open(visit, context);
+    let (guard, plan) = VisitGuard::open(visit, context);
     carry_out(guard, plan, stop)
 }
 
-pub(super) fn open(visit: Visit, context: Arc<FetchContext>) -> (VisitGuard, VisitPlan) {
-    let Visit { host, name, address, task, deadline, handed_out } = visit;
-    let party = (host, name, address, deadline, handed_out);
-    match task {
-        VisitTask::Robots(request) => {
-            let origin = request.url.origin();
-            let plan = VisitPlan::Robots(request.url.clone());
-            (VisitGuard::new(context, party, origin, Vec::new(), Some(request)), plan)
-        }
-        VisitTask::Pages { origin, rules, urls, requests_max } => (
-            VisitGuard::new(context, party, origin, urls, None),
-            VisitPlan::Pages { rules, requests_max },
-        ),
-    }
-}
-
-/// Part of a [`VisitTask`] that is not in the guard.
-pub(super) enum VisitPlan {
-    Robots(crivello_common::url::CrawlUrl),
-    Pages { rules: Arc<Rules>, requests_max: u32 },
-}
-
 async fn carry_out(mut guard: VisitGuard, plan: VisitPlan, stop: CancellationToken) {
-    if !may_connect(&guard.context.address_policy, &guard.name, guard.address) {
+    if !guard.context.connect_policy.admits_host(&guard.name, guard.address) {
         return refuse(&mut guard);
     }
     let context = Arc::clone(&guard.context);
-    let _pin = context.clients.pin(&guard.name, guard.address);
+    let _pin = context.clients.pins.pin(&guard.name, guard.address);
     match plan {
         VisitPlan::Robots(url) if !stop.is_cancelled() && guard.may_go_on() => {
             robots::run(&mut guard, &context, url, &stop).await;
@@ -70,12 +47,6 @@ async fn carry_out(mut guard: VisitGuard, plan: VisitPlan, stop: CancellationTok
             pages(&mut guard, &context, &rules, requests_max, &stop).await;
         }
     }
-}
-
-/// Returns true if a connection is allowed; this is the last check before a socket is opened. IP
-/// literals do not pass through the pinned resolver, so they must equal the address of the visit.
-pub(super) fn may_connect(policy: &AddressPolicy, name: &str, address: IpAddr) -> bool {
-    policy.admits(address) && literal(name).is_none_or(|literal| literal == address)
 }
 
 fn refuse(guard: &mut VisitGuard) {
@@ -94,7 +65,7 @@ async fn pages(
 ) {
     let host = guard.host.host;
     let after = context.idle_limit.after(host, context.clock.now());
-    while guard.requests() < requests_max && !stop.is_cancelled() && guard.may_go_on() {
+    while guard.requests < requests_max && !stop.is_cancelled() && guard.may_go_on() {
         let Some(row) = guard.take_next() else { return };
         if !rules.allows(&row.path) {
             discard(guard, row, Discard::Robots);
@@ -102,10 +73,10 @@ async fn pages(
             tokio::task::yield_now().await;
             continue;
         }
-        if guard.requests() > 0 && after == After::Kept {
+        if guard.requests > 0 && after == After::Kept {
             context.idle_limit.extend_to(host, context.clock.now());
         }
-        let is_last = guard.requests() + 1 == requests_max || guard.rest.len() == 0;
+        let is_last = guard.requests + 1 == requests_max || guard.rest.len() == 0;
         if !page(guard, context, row, (is_last, after), stop).await {
             return;
         }
@@ -121,26 +92,27 @@ async fn page(
     stop: &CancellationToken,
 ) -> bool {
     let url = guard.url(&row);
-    let name = Arc::clone(&guard.name);
+    let target = match context.connect_policy.target(&url, &guard.name, guard.address) {
+        Ok(target) => target,
+        Err(reason) => {
+            discard(guard, row, reason);
+            return true;
+        }
+    };
     let began = guard.begin(Some(row));
     let ask = Ask {
-        url: &url,
-        host: &name,
-        address: guard.address,
+        target: &target,
         headers: &context.request_headers.pages,
-        follows: guard.requests() > 1,
+        follows: guard.requests > 1,
         is_last,
         after,
         body_size_max: context.caps.body_size,
         began,
         stop,
     };
-    let answer = match exchange(context, &ask).await {
-        Answer::Response(response, waited) => {
-            guard.exclude_wait(waited);
-            Ok(response)
-        }
-        Answer::Failed(failure) => Err(failure),
+    let (answer, waited) = match exchange(context, &ask).await {
+        Answer::Response(response, waited) => (Ok(response), waited),
+        Answer::Failed(failure) => (Err(failure), Duration::ZERO),
         Answer::Unaskable(reason) => {
             if let Some(row) = guard.undo_send() {
                 discard(guard, row, reason);
@@ -150,28 +122,27 @@ async fn page(
         // The URL is still in flight, so the guard returns it.
         Answer::Stopped => return false,
     };
-    let (row, took) = guard.end();
+    let (row, took) = guard.end(waited);
     let (outcome, goes_on) = match answer {
-        Ok(response) => settle(guard, response),
-        Err(failure) => fail(guard, failure),
+        Ok(response) if asks_to_slow_down(response.status) => {
+            let wait = retry_after(&response.headers, guard.ended);
+            guard.signal = VisitSignal::SlowDown(wait);
+            (FetchOutcome::Failed(Failure::SlowDown), false)
+        }
+        Ok(response) => {
+            guard.pages += 1;
+            guard.note_certificate(response.certificate);
+            guard.answered |= matches!(response.status, 200..=299);
+            let goes_on = keeps_connection(&response);
+            (FetchOutcome::Response(response), goes_on)
+        }
+        Err(failure) => {
+            guard.signal = VisitSignal::Failed(failure);
+            (FetchOutcome::Failed(failure), false)
+        }
     };
     guard.report(row, url, (began, took), outcome);
     goes_on
-}
-
-fn settle(guard: &mut VisitGuard, response: Box<Response>) -> (FetchOutcome, bool) {
-    if asks_to_slow_down(response.status) {
-        guard.signal(Signal::SlowDown(retry_after(&response.headers, guard.ended())));
-        return (FetchOutcome::Failed(Failure::SlowDown), false);
-    }
-    guard.count_page();
-    let goes_on = keeps_connection(&response);
-    (FetchOutcome::Response(response), goes_on)
-}
-
-fn fail(guard: &mut VisitGuard, failure: Failure) -> (FetchOutcome, bool) {
-    guard.signal(Signal::Failed(failure));
-    (FetchOutcome::Failed(failure), false)
 }
 
 fn discard(guard: &VisitGuard, row: Queued, reason: Discard) {

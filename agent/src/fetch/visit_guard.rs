@@ -6,13 +6,16 @@
 
 use super::FetchContext;
 use crate::messages::{
-    FetchOutcome, Fetched, HandedOut, Queued, RobotsAnswer, RobotsOutcome, RobotsRequest, Signal,
-    Verdict, VisitDeadline,
+    FetchOutcome, Fetched, HandedOut, Queued, RobotsAnswer, RobotsOutcome, RobotsRequest, Verdict,
+    Visit, VisitDeadline, VisitTask,
 };
+use crivello_common::certificate::CertificateStatus;
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::VisitSignal;
+use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
-use crivello_common::url::{CrawlUrl, Origin};
+use crivello_common::url::CrawlUrl;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,42 +32,53 @@ pub(super) struct VisitGuard {
     pub(super) rest: std::vec::IntoIter<Queued>,
     /// True once the first of them was taken.
     under_way: bool,
-    origin: Origin,
     request: Option<RobotsRequest>,
     flight: Option<Flight>,
-    requests: u32,
-    pages: u32,
-    ended: Timestamp,
+    /// Number of requests so far.
+    pub(super) requests: u32,
+    /// Number of responses that count as pages.
+    pub(super) pages: u32,
+    /// True if one of them was a success.
+    pub(super) answered: bool,
+    /// End of the last request.
+    pub(super) ended: Timestamp,
     served: Duration,
-    signal: Signal,
+    /// Health of the host, for the verdict.
+    pub(super) signal: VisitSignal,
     robots: Option<RobotsAnswer>,
+    /// True if the last response came over a connection with a valid certificate.
+    verified: bool,
+    /// True if any response did.
+    certified: bool,
+}
+
+/// Part of a [`VisitTask`] that is not in the guard.
+pub(super) enum VisitPlan {
+    Robots(CrawlUrl),
+    Pages { rules: Arc<Rules>, requests_max: u32 },
 }
 
 /// Request that has begun and not ended.
 struct Flight {
     began: Timestamp,
     row: Option<Queued>,
-    /// Time for which the site had to wait for us.
-    waited: Duration,
 }
 
 impl VisitGuard {
-    /// Creates the guard of a visit that begins now.
-    pub(super) fn new(
-        context: Arc<FetchContext>,
-        (host, name, address, deadline, handed_out): (
-            HostKey,
-            Arc<str>,
-            IpAddr,
-            VisitDeadline,
-            HandedOut,
-        ),
-        origin: Origin,
-        urls: Vec<Queued>,
-        request: Option<RobotsRequest>,
-    ) -> Self {
-        let ended = context.clock.now();
-        Self {
+    /// Creates the guard of a visit that begins now, with the visit's plan.
+    pub(super) fn open(visit: Visit, context: Arc<FetchContext>) -> (Self, VisitPlan) {
+        let Visit { host, name, address, task, deadline, handed_out } = visit;
+        let (urls, request, plan) = match task {
+            VisitTask::Robots(request) => {
+                let plan = VisitPlan::Robots(request.url.clone());
+                (Vec::new(), Some(request), plan)
+            }
+            VisitTask::Pages { rules, urls, requests_max, .. } => {
+                (urls, None, VisitPlan::Pages { rules, requests_max })
+            }
+        };
+        let guard = Self {
+            ended: context.clock.now(),
             context,
             host,
             name,
@@ -73,21 +87,18 @@ impl VisitGuard {
             handed_out,
             rest: urls.into_iter(),
             under_way: false,
-            origin,
             request,
             flight: None,
             requests: 0,
             pages: 0,
-            ended,
+            answered: false,
             served: Duration::ZERO,
-            signal: Signal::Well,
+            signal: VisitSignal::Healthy,
             robots: None,
-        }
-    }
-
-    /// Returns the number of requests so far.
-    pub(super) const fn requests(&self) -> u32 {
-        self.requests
+            verified: false,
+            certified: false,
+        };
+        (guard, plan)
     }
 
     /// Returns true if another request may begin: the deadline has not passed, and the host is
@@ -115,31 +126,20 @@ impl VisitGuard {
     pub(super) fn begin(&mut self, row: Option<Queued>) -> Timestamp {
         let began = self.context.clock.now();
         self.requests = self.requests.saturating_add(1);
-        self.flight = Some(Flight { began, row, waited: Duration::ZERO });
+        self.flight = Some(Flight { began, row });
         began
     }
 
-    /// Excludes the time for which we kept the site waiting from the duration of the request.
-    pub(super) const fn exclude_wait(&mut self, waited: Duration) {
-        if let Some(flight) = &mut self.flight {
-            flight.waited = waited;
-        }
-    }
-
-    /// Ends the request. Returns its row and its duration.
-    pub(super) fn end(&mut self) -> (Option<Queued>, Duration) {
+    /// Ends the request. Returns its row and its duration, without the time `waited` for which the
+    /// site had to wait for us.
+    pub(super) fn end(&mut self, waited: Duration) -> (Option<Queued>, Duration) {
         let Some(flight) = self.flight.take() else {
             return (None, Duration::ZERO);
         };
         self.ended = self.context.clock.now();
-        let took = self.ended.since(flight.began).saturating_sub(flight.waited);
+        let took = self.ended.since(flight.began).saturating_sub(waited);
         self.served += took;
         (flight.row, took)
-    }
-
-    /// Returns the end of the last request.
-    pub(super) const fn ended(&self) -> Timestamp {
-        self.ended
     }
 
     /// Cancels a request that was never sent, so that it does not count. Returns its row.
@@ -148,19 +148,16 @@ impl VisitGuard {
         self.flight.take().and_then(|flight| flight.row)
     }
 
-    /// Counts a response as a page.
-    pub(super) const fn count_page(&mut self) {
-        self.pages += 1;
-    }
-
-    /// Sets the signal about the host's health for the verdict.
-    pub(super) const fn signal(&mut self, signal: Signal) {
-        self.signal = signal;
-    }
-
     /// Records the answer to the robots request.
     pub(super) fn answer(&mut self, found: RobotsOutcome) {
-        self.robots = self.request.take().map(|request| RobotsAnswer { request, found });
+        let verified = self.verified;
+        self.robots = self.request.take().map(|request| RobotsAnswer { request, found, verified });
+    }
+
+    /// Records the status of the certificate of a response.
+    pub(super) fn note_certificate(&mut self, certificate: Option<CertificateStatus>) {
+        self.verified = certificate == Some(CertificateStatus::Valid);
+        self.certified |= self.verified;
     }
 
     /// Sends a result to the sink.
@@ -177,19 +174,17 @@ impl VisitGuard {
             (_, Some(_)) => timings.request.observe(took),
             (_, None) => timings.robots.observe(took),
         }
-        let (host, name, address) = (self.host, Arc::clone(&self.name), self.address);
-        let (handed_out, traced) = (self.handed_out, None);
         self.context.sink.fetched(Fetched {
-            host,
-            name,
+            host: self.host,
+            name: Arc::clone(&self.name),
             row,
             url,
-            address,
+            address: self.address,
             at,
             took,
             outcome,
-            handed_out,
-            traced,
+            handed_out: self.handed_out,
+            traced: None,
         });
     }
 
@@ -202,14 +197,14 @@ impl VisitGuard {
         let Some(began) = self.flight.as_ref().map(|flight| flight.began) else {
             return;
         };
-        let (row, took) = self.end();
+        let (row, took) = self.end(Duration::ZERO);
         if !std::thread::panicking() {
             returned.extend(row);
             return;
         }
-        self.signal = Signal::Failed(Failure::Disconnected);
+        self.signal = VisitSignal::Failed(Failure::Disconnected);
         if let Some(row) = row {
-            let url = CrawlUrl::from_parts(self.origin, &self.name, &row.path);
+            let url = self.url(&row);
             self.report(Some(row), url, (began, took), FetchOutcome::Failed(Failure::Disconnected));
         }
     }
@@ -229,7 +224,9 @@ impl Drop for VisitGuard {
             signal: self.signal,
             returned,
             pages: self.pages,
+            answered: self.answered,
             robots: self.robots.take(),
+            certified: self.certified,
         });
     }
 }

@@ -6,8 +6,9 @@ use super::lessor::Lessor;
 use super::{LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM};
 use crate::messages::Delivery;
 use crivello_common::assignment::Owners;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, AgentState};
+use crivello_common::view::AgentId;
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ const BATCH_MAX: usize = 16_384;
 #[derive(Debug)]
 pub struct IpLeaseExchange {
     me: AgentId,
+    hasher: KeyedHasher,
     lessor: Lessor,
     owners: Option<Arc<Owners>>,
     /// The leases that the workbench used when the epoch began; `None` until it has reported them.
@@ -38,12 +40,13 @@ struct PeerQueue {
     must_report: bool,
     requests: Vec<LeaseRequest>,
     notices: Vec<LeaseNotice>,
-    /// The unacknowledged batch: its id, and the parts to repeat if it is lost.
-    in_flight: Option<(u64, SentBatch)>,
+    in_flight: Option<SentBatch>,
 }
 
+/// The unacknowledged batch: its id, and the parts to repeat if it is lost.
 #[derive(Debug)]
 struct SentBatch {
+    id: u64,
     has_report: bool,
     requests: Vec<LeaseRequest>,
 }
@@ -51,10 +54,11 @@ struct SentBatch {
 impl IpLeaseExchange {
     /// Returns a client without a view.
     #[must_use]
-    pub fn new(me: AgentId, ip_delay: Duration) -> Self {
+    pub fn new(me: AgentId, hasher: KeyedHasher, ip_delay: Duration) -> Self {
         Self {
             me,
-            lessor: Lessor::new(me, ip_delay),
+            hasher,
+            lessor: Lessor::new(me, hasher, ip_delay),
             owners: None,
             held: None,
             is_clear: false,
@@ -80,13 +84,9 @@ impl IpLeaseExchange {
     /// messages of the last epoch are dropped.
     pub fn on_view(&mut self, owners: Arc<Owners>) {
         self.lessor.on_view(Arc::clone(&owners));
-        self.peers.clear();
-        for agent in &owners.view().agents {
-            if agent.id != self.me && agent.state != AgentState::Dead {
-                self.peers
-                    .insert(agent.id, PeerQueue { must_report: true, ..PeerQueue::default() });
-            }
-        }
+        let others = owners.view().living().filter(|agent| agent.id != self.me);
+        let queue = || PeerQueue { must_report: true, ..PeerQueue::default() };
+        self.peers = others.map(|agent| (agent.id, queue())).collect();
         self.owners = Some(owners);
         self.held = None;
         self.is_clear = false;
@@ -119,14 +119,14 @@ impl IpLeaseExchange {
     /// Returns the report for an agent on entry into the epoch.
     fn report(&self, to: AgentId, now: Timestamp) -> Option<LeaseReport> {
         let (owners, held) = (self.owners.as_ref()?, self.held.as_ref()?);
-        let of_peer = held.iter().filter(|lease| lessor_of(owners, lease.address) == Some(to));
+        let of_peer =
+            held.iter().filter(|lease| lessor_of(owners, &self.hasher, lease.address) == Some(to));
         let held = of_peer.map(|&LeaseInUse { address, requested_at }| ReportedLease {
             address,
             requested_at,
             remaining: (requested_at + TERM).since(now),
         });
-        let held = held.collect();
-        Some(LeaseReport { held, is_clear: self.is_clear })
+        Some(LeaseReport { held: held.collect(), is_clear: self.is_clear })
     }
 
     /// Handles a request of the workbench in the epoch in force.
@@ -135,7 +135,7 @@ impl IpLeaseExchange {
             request;
         // Before the workbench has entered the epoch, its requests are of the last one.
         let (Some(owners), Some(_)) = (&self.owners, &self.held) else { return };
-        match lessor_of(owners, address) {
+        match lessor_of(owners, &self.hasher, address) {
             Some(lessor) if lessor == self.me => {
                 self.lessor.on_request(self.me, request, now);
                 self.route_notices();
@@ -208,46 +208,37 @@ impl IpLeaseExchange {
         if self.held.is_none() {
             return batches;
         }
-        let free = self.peers.iter().filter(|(_, peer)| peer.in_flight.is_none());
-        for to in free.map(|(&to, _)| to).collect::<Vec<_>>() {
-            let report = if self.peers[&to].must_report { self.report(to, now) } else { None };
-            let Some(peer) = self.peers.get_mut(&to) else { continue };
-            peer.must_report = false;
+        let mut peers = take(&mut self.peers);
+        for (&to, peer) in peers.iter_mut().filter(|(_, peer)| peer.in_flight.is_none()) {
+            let must_report = take(&mut peer.must_report);
+            let report = if must_report { self.report(to, now) } else { None };
             let requests = peer.requests.drain(..peer.requests.len().min(BATCH_MAX)).collect();
             let notices = peer.notices.drain(..peer.notices.len().min(BATCH_MAX)).collect();
             let batch = LeaseBatch { id: self.last_id + 1, report, requests, notices };
             if !batch.is_empty() {
                 self.last_id += 1;
-                let sent = SentBatch {
-                    has_report: batch.report.is_some(),
-                    requests: batch.requests.clone(),
-                };
-                peer.in_flight = Some((batch.id, sent));
+                let (has_report, requests) = (batch.report.is_some(), batch.requests.clone());
+                peer.in_flight = Some(SentBatch { id: batch.id, has_report, requests });
                 batches.push((to, batch));
             }
         }
+        self.peers = peers;
         batches
     }
 
     /// Handles the result of sending a batch. Reports and requests of a lost batch are sent again.
     pub fn on_delivery(&mut self, to: AgentId, id: u64, delivery: Delivery) {
         let Some(peer) = self.peers.get_mut(&to) else { return };
-        let Some((_, sent)) = peer.in_flight.take_if(|(in_flight, _)| *in_flight == id) else {
+        let Some(sent) = peer.in_flight.take_if(|sent| sent.id == id) else { return };
+        if delivery == Delivery::Accepted {
             return;
-        };
-        match delivery {
-            Delivery::Accepted => {}
-            Delivery::ViewMismatch => {
-                peer.must_report |= sent.has_report;
-                peer.requests.splice(..0, sent.requests);
-            }
-            Delivery::Unknown => {
-                peer.must_report |= sent.has_report;
-                peer.requests.splice(..0, sent.requests);
-                // Borrowers repeat their requests: keeping them would fill the queue of an
-                // unreachable agent.
-                peer.requests.retain(|request| matches!(request, LeaseRequest::Return { .. }));
-            }
+        }
+        peer.must_report |= sent.has_report;
+        peer.requests.splice(..0, sent.requests);
+        if delivery == Delivery::Unknown {
+            // Borrowers repeat their requests: keeping them would fill the queue of an unreachable
+            // agent.
+            peer.requests.retain(|request| matches!(request, LeaseRequest::Return { .. }));
         }
     }
 }

@@ -1,13 +1,12 @@
 //! The addresses that an agent may lend: those of which no earlier lessor's lease can still be in use.
 
 use crivello_common::assignment::Owners;
-use crivello_common::hash::GroupHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Maximum number of views kept while reports are missing.
 const CHAIN_MAX: usize = 8;
@@ -16,7 +15,7 @@ const CHAIN_MAX: usize = 8;
 #[derive(Debug)]
 pub struct Lendable {
     me: AgentId,
-    ip_delay: Duration,
+    hasher: KeyedHasher,
     /// The views since the last one for which all agents reported. The last is in force.
     chain: Vec<Arc<Owners>>,
     /// True if this agent could lend all its addresses in the first view of `chain`.
@@ -30,19 +29,18 @@ pub struct Lendable {
 
 /// Returns the lessor of an address: the owner of its hash among the active agents or, if there is
 /// none, among the draining ones.
-pub fn lessor_of(owners: &Owners, address: IpAddr) -> Option<AgentId> {
-    // The prefix keeps addresses apart from the names of groups.
-    let hash = GroupHash::of(&format!("ip lease {address}"));
+pub fn lessor_of(owners: &Owners, hasher: &KeyedHasher, address: IpAddr) -> Option<AgentId> {
+    let hash = hasher.address(address);
     let leaving = || owners.owner_among(hash, |agent| agent.state == AgentState::Draining);
     owners.owner(hash).or_else(leaving)
 }
 
 impl Lendable {
     /// Returns an empty set: no address is lendable.
-    pub const fn new(me: AgentId, ip_delay: Duration) -> Self {
+    pub const fn new(me: AgentId, hasher: KeyedHasher) -> Self {
         Self {
             me,
-            ip_delay,
+            hasher,
             chain: Vec::new(),
             has_root: false,
             reported: BTreeSet::new(),
@@ -50,11 +48,6 @@ impl Lendable {
             opens: None,
             is_open: false,
         }
-    }
-
-    /// Sets the delay between visits to an address by different agents.
-    pub const fn set_ip_delay(&mut self, ip_delay: Duration) {
-        self.ip_delay = ip_delay;
     }
 
     /// Enters the epoch of a later view.
@@ -74,22 +67,18 @@ impl Lendable {
         self.is_open = false;
     }
 
-    /// Records that an agent reported the leases that it uses in this epoch. Returns true for its
-    /// first report.
-    pub fn on_report(&mut self, by: AgentId, is_clear: bool, now: Timestamp) -> bool {
+    /// Records that an agent reported the leases that it uses in this epoch. If this is the last
+    /// report that was missing, all addresses are lendable from `opens` on. Returns true for the
+    /// agent's first report.
+    pub fn on_report(&mut self, by: AgentId, is_clear: bool, opens: Timestamp) -> bool {
         let is_first = self.reported.insert(by);
         if is_clear {
             self.clear.insert(by);
         }
         let Some(owners) = self.chain.last() else { return is_first };
-        let mut living = owners.view().agents.iter().filter(|a| a.state != AgentState::Dead);
-        let unreported_agents_may_fetch = self.unreported_agents_may_fetch();
-        let all = living.all(|agent| {
-            self.reported.contains(&agent.id)
-                && (!unreported_agents_may_fetch || self.clear.contains(&agent.id))
-        });
-        if all && self.opens.is_none() {
-            self.opens = Some(now + self.ip_delay);
+        let awaited = if self.unreported_agents_may_fetch() { &self.clear } else { &self.reported };
+        if owners.view().living().all(|agent| awaited.contains(&agent.id)) {
+            self.opens.get_or_insert(opens);
         }
         is_first
     }
@@ -97,8 +86,7 @@ impl Lendable {
     /// True if an agent that does not report may still fetch: it was alive in an earlier view of the
     /// chain, and is dead or removed in the last. Without a root this is unknown, and true.
     fn unreported_agents_may_fetch(&self) -> bool {
-        let earlier = self.chain.iter().flat_map(|owners| &owners.view().agents);
-        let mut lived = earlier.filter(|agent| agent.state != AgentState::Dead);
+        let mut lived = self.chain.iter().flat_map(|owners| owners.view().living());
         !self.has_root || lived.any(|agent| !self.is_alive(agent.id))
     }
 
@@ -116,20 +104,22 @@ impl Lendable {
 
     /// True if this agent is the lessor of the address in the view in force.
     pub fn is_mine(&self, address: IpAddr) -> bool {
-        self.chain.last().is_some_and(|owners| lessor_of(owners, address) == Some(self.me))
+        self.chain.last().is_some_and(|owners| self.is_mine_in(owners, address))
+    }
+
+    fn is_mine_in(&self, owners: &Owners, address: IpAddr) -> bool {
+        lessor_of(owners, &self.hasher, address) == Some(self.me)
     }
 
     /// Returns the time from which the address is lendable; `None` while reports are missing.
     pub fn lendable_from(&self, address: IpAddr) -> Option<Timestamp> {
         let mut views = self.chain.iter();
-        let uninterrupted =
-            self.has_root && views.all(|owners| lessor_of(owners, address) == Some(self.me));
+        let uninterrupted = self.has_root && views.all(|owners| self.is_mine_in(owners, address));
         if self.is_open || uninterrupted { Some(Timestamp::ZERO) } else { self.opens }
     }
 
     /// True if the agent is alive in the view in force.
     pub fn is_alive(&self, id: AgentId) -> bool {
-        let agent = self.chain.last().and_then(|owners| owners.view().agent(id));
-        agent.is_some_and(|agent| agent.state != AgentState::Dead)
+        self.chain.last().is_some_and(|owners| owners.view().is_alive(id))
     }
 }

@@ -3,6 +3,7 @@
 use super::lendable::Lendable;
 use super::{FORGET_AFTER, LEND_AHEAD, LeaseNotice, LeaseReport, LeaseRequest, REMIND, TERM};
 use crivello_common::assignment::Owners;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use foldhash::HashMap;
@@ -17,15 +18,15 @@ use std::time::Duration;
 pub struct Lessor {
     ip_delay: Duration,
     lendable: Lendable,
-    loans: HashMap<IpAddr, Loan>,
-    /// The next time at which each loan needs attention.
+    leases: HashMap<IpAddr, Lease>,
+    /// The next time at which each lease needs attention.
     wakes: BTreeSet<(Timestamp, IpAddr)>,
     notices: Vec<(AgentId, LeaseNotice)>,
 }
 
 /// The lease of one address.
 #[derive(Debug, Default)]
-struct Loan {
+struct Lease {
     /// The borrower.
     to: Option<AgentId>,
     /// The request that was granted, by the borrower's clock.
@@ -54,11 +55,11 @@ struct Waiting {
 
 impl Lessor {
     /// Returns a lessor without leases.
-    pub fn new(me: AgentId, ip_delay: Duration) -> Self {
+    pub fn new(me: AgentId, hasher: KeyedHasher, ip_delay: Duration) -> Self {
         Self {
             ip_delay,
-            lendable: Lendable::new(me, ip_delay),
-            loans: HashMap::default(),
+            lendable: Lendable::new(me, hasher),
+            leases: HashMap::default(),
             wakes: BTreeSet::new(),
             notices: Vec::new(),
         }
@@ -67,49 +68,47 @@ impl Lessor {
     /// Sets the delay between visits to an address by different agents.
     pub const fn set_ip_delay(&mut self, ip_delay: Duration) {
         self.ip_delay = ip_delay;
-        self.lendable.set_ip_delay(ip_delay);
     }
 
     /// Enters the epoch of a later view. Agents that wait must request again.
     pub fn on_view(&mut self, owners: Arc<Owners>) {
         self.lendable.on_view(owners);
         let lendable = &self.lendable;
-        self.loans.retain(|&address, _| lendable.is_mine(address));
+        self.leases.retain(|&address, _| lendable.is_mine(address));
         self.wakes.clear();
-        for (&address, loan) in &mut self.loans {
-            loan.waiting.clear();
-            loan.wake = if loan.to.is_some() { loan.until } else { loan.rested_for_all() };
-            self.wakes.insert((loan.wake, address));
+        for (&address, lease) in &mut self.leases {
+            lease.waiting.clear();
+            lease.wake = if lease.to.is_some() { lease.until } else { lease.rested_for_all() };
+            self.wakes.insert((lease.wake, address));
         }
     }
 
     /// Records the leases that an agent uses in this epoch.
     pub fn on_report(&mut self, by: AgentId, report: &LeaseReport, now: Timestamp) {
         // A later report of the epoch repeats the leases in use when the epoch began.
-        if !self.lendable.on_report(by, report.is_clear, now) {
+        if !self.lendable.on_report(by, report.is_clear, now + self.ip_delay) {
             return;
         }
         for held in &report.held {
             if !self.lendable.is_mine(held.address) {
                 continue;
             }
-            let loan = self.loans.entry(held.address).or_default();
+            let lease = self.leases.entry(held.address).or_default();
             let until = now + held.remaining.min(TERM);
-            if loan.to.is_some_and(|to| to != by) && loan.until > now {
+            if lease.to.is_some_and(|to| to != by) && lease.until > now {
                 tracing::warn!(address = %held.address, "two agents hold the lease of one IP address");
-                loan.until = loan.until.max(until);
             } else {
-                if loan.to != Some(by) {
-                    if loan.to.is_some() {
-                        loan.end(loan.until + self.ip_delay);
+                if lease.to != Some(by) {
+                    if lease.to.is_some() {
+                        lease.end(lease.until + self.ip_delay);
                     }
-                    loan.rested = loan.rested_for(by);
-                    (loan.to, loan.until) = (Some(by), until);
+                    lease.rested = lease.rested_for(by);
+                    (lease.to, lease.until) = (Some(by), until);
                 }
-                loan.requested_at = loan.requested_at.max(held.requested_at);
-                loan.until = loan.until.max(until);
+                lease.requested_at = lease.requested_at.max(held.requested_at);
             }
-            self.wake_at(held.address, self.loans[&held.address].until);
+            lease.until = lease.until.max(until);
+            self.wake_at(held.address, self.leases[&held.address].until);
         }
     }
 
@@ -120,11 +119,12 @@ impl Lessor {
                 self.acquire(from, address, requested_at, now);
             }
             LeaseRequest::Return { address, requested_at, rest } => {
-                let Some(loan) = self.loans.get_mut(&address) else { return };
-                loan.waiting
+                let Some(lease) = self.leases.get_mut(&address) else { return };
+                lease
+                    .waiting
                     .retain(|waiting| waiting.by != from || waiting.requested_at > requested_at);
-                if loan.to == Some(from) && loan.requested_at <= requested_at {
-                    loan.end(now + rest.min(self.ip_delay));
+                if lease.to == Some(from) && lease.requested_at <= requested_at {
+                    lease.end(now + rest.min(self.ip_delay));
                 }
                 self.serve(address, now);
             }
@@ -135,14 +135,14 @@ impl Lessor {
         if !self.lendable.is_mine(address) {
             return;
         }
-        let loan = self.loans.entry(address).or_default();
-        let known = loan.waiting.iter_mut().find(|waiting| waiting.by == from);
+        let lease = self.leases.entry(address).or_default();
+        let known = lease.waiting.iter_mut().find(|waiting| waiting.by == from);
         let waiting = Waiting { by: from, requested_at, received_at: now };
         match known {
             Some(known) => *known = waiting,
             // The borrower requests again: it did not get the grant, or still uses the lease.
-            None if loan.to == Some(from) => loan.waiting.push_front(waiting),
-            None => loan.waiting.push_back(waiting),
+            None if lease.to == Some(from) => lease.waiting.push_front(waiting),
+            None => lease.waiting.push_back(waiting),
         }
         self.serve(address, now);
     }
@@ -150,14 +150,14 @@ impl Lessor {
     /// Handles everything that is due: ends of leases, and addresses that become lendable.
     pub fn tick(&mut self, now: Timestamp) {
         if self.lendable.opens_now(now) {
-            let addresses: Vec<IpAddr> = self.loans.keys().copied().collect();
+            let addresses: Vec<IpAddr> = self.leases.keys().copied().collect();
             for address in addresses {
-                let loan = self.loans.get_mut(&address);
+                let lease = self.leases.get_mut(&address);
                 // No agent that was declared dead still fetches, and the delay has passed.
-                if let Some(loan) = loan
-                    && loan.to.is_some_and(|to| !self.lendable.is_alive(to))
+                if let Some(lease) = lease
+                    && lease.to.is_some_and(|to| !self.lendable.is_alive(to))
                 {
-                    loan.end(now);
+                    lease.end(now);
                 }
                 self.serve(address, now);
             }
@@ -178,7 +178,7 @@ impl Lessor {
 
     /// Number of leases granted to agents other than `me`.
     pub fn lent_to_others(&self, me: AgentId) -> usize {
-        self.loans.values().filter(|loan| loan.to.is_some_and(|to| to != me)).count()
+        self.leases.values().filter(|lease| lease.to.is_some_and(|to| to != me)).count()
     }
 
     /// Takes the notices to send, in order.
@@ -188,54 +188,54 @@ impl Lessor {
 
     /// Grants the lease to the next waiting agent, if it is free.
     fn serve(&mut self, address: IpAddr, now: Timestamp) {
-        let Some(loan) = self.loans.get_mut(&address) else { return };
-        loan.waiting.retain(|waiting| now.since(waiting.received_at) < FORGET_AFTER);
-        if loan.to.is_some() && now >= loan.until {
-            loan.end(loan.until + self.ip_delay);
+        let Some(lease) = self.leases.get_mut(&address) else { return };
+        lease.waiting.retain(|waiting| now.since(waiting.received_at) < FORGET_AFTER);
+        if lease.to.is_some() && now >= lease.until {
+            lease.end(lease.until + self.ip_delay);
         }
-        let next = loan.waiting.front();
-        if let Some(next) = next.filter(|next| loan.to.is_none_or(|to| to == next.by)) {
+        let next = lease.waiting.front();
+        if let Some(next) = next.filter(|next| lease.to.is_none_or(|to| to == next.by)) {
             let Some(open) = self.lendable.lendable_from(address) else { return };
-            let at = open.max(loan.rested_for(next.by));
+            let at = open.max(lease.rested_for(next.by));
             if at > now + LEND_AHEAD {
                 return self.wake_at(address, at - LEND_AHEAD);
             }
             let Waiting { by, requested_at, .. } = *next;
-            loan.waiting.pop_front();
-            loan.lend(by, requested_at, now);
+            lease.waiting.pop_front();
+            lease.grant(by, requested_at, now);
             self.notices
                 .push((by, LeaseNotice::Granted { address, requested_at, rest: at.since(now) }));
         }
-        match loan.to {
+        match lease.to {
             Some(to) => {
-                if !loan.waiting.is_empty() && now.since(loan.reminded) >= REMIND {
-                    loan.reminded = now;
+                if !lease.waiting.is_empty() && now.since(lease.reminded) >= REMIND {
+                    lease.reminded = now;
                     self.notices.push((to, LeaseNotice::Wanted { address }));
                 }
-                let until = loan.until;
+                let until = lease.until;
                 self.wake_at(address, until);
             }
-            None if loan.rested_for_all() > now => {
-                let rested = loan.rested_for_all();
+            None if lease.rested_for_all() > now => {
+                let rested = lease.rested_for_all();
                 self.wake_at(address, rested);
             }
             None => {
-                self.wakes.remove(&(loan.wake, address));
-                self.loans.remove(&address);
+                self.wakes.remove(&(lease.wake, address));
+                self.leases.remove(&address);
             }
         }
     }
 
     fn wake_at(&mut self, address: IpAddr, at: Timestamp) {
-        let Some(loan) = self.loans.get_mut(&address) else { return };
-        self.wakes.remove(&(loan.wake, address));
-        loan.wake = at;
+        let Some(lease) = self.leases.get_mut(&address) else { return };
+        self.wakes.remove(&(lease.wake, address));
+        lease.wake = at;
         self.wakes.insert((at, address));
     }
 }
 
-impl Loan {
-    fn lend(&mut self, to: AgentId, requested_at: Timestamp, now: Timestamp) {
+impl Lease {
+    fn grant(&mut self, to: AgentId, requested_at: Timestamp, now: Timestamp) {
         self.rested = self.rested_for(to);
         self.to = Some(to);
         self.requested_at = requested_at;

@@ -2,14 +2,14 @@
 //! different groups, and so of different agents, may share an address. The lessor of an address is
 //! the owner of its hash; it grants the lease to one agent at a time.
 //!
-//! * *In*: requests of this agent's workbench ([`LeaseRequest`]); views; messages of other agents
+//! - *Input:* requests of this agent's workbench ([`LeaseRequest`]); views; messages of other agents
 //!   ([`LeaseBatch`]).
-//! * *Out*: notices for the workbench ([`LeaseNotice`]); [`LeaseBatch`]es, one at a time to each
+//! - *Output:* notices for the workbench ([`LeaseNotice`]); [`LeaseBatch`]es, one at a time to each
 //!   agent, for many addresses at once.
-//! * *State*: the leases and the requests that wait, in memory only.
-//! * *No access to*: hosts, URLs, sockets. Clocks of two agents are never compared: messages carry
+//! - *State:* the leases and the requests that wait, in memory only.
+//! - *Does not know:* hosts, URLs, sockets. Clocks of two agents are never compared: messages carry
 //!   durations, and each side counts them so that an error is on the safe side.
-//! * *Errors*: lost messages are sent again after a while; a lease that is never returned expires.
+//! - *Errors:* lost messages are sent again after a while; a lease that is never returned expires.
 //!
 //! ```text
 //!   workbench ── Acquire ─► IpLeaseExchange ──► lessor of the address (here or another agent)

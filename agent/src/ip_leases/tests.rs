@@ -1,10 +1,11 @@
-//! One lender, and what it says to those who ask.
+//! Tests of one lessor and the messages it sends to borrowers.
 
 use super::{
     IpLeaseExchange, LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM,
 };
 use crate::messages::Delivery;
 use crivello_common::assignment::{Owners, StrategyKind};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use std::net::{IpAddr, Ipv4Addr};
@@ -65,7 +66,7 @@ impl Fixture {
     /// Nobody has told anything.
     fn closed() -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
-        let mut leases = IpLeaseExchange::new(ME, REST);
+        let mut leases = IpLeaseExchange::new(ME, KeyedHasher::with_public_key(), REST);
         leases.on_view(view(1, [AgentState::Active, AgentState::Draining, AgentState::Draining]));
         leases.on_leases_in_use(Vec::new(), now);
         leases.on_fences_closed(now);

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   append ─► route ─► sync ──► apply ─► enqueue ─► write ─► on_committed
-//!   records   links    archive  rows,    replicas,  batch    acks, once
-//!   to the    of other          batch,   outbox              replicated
+//!   records   links    archive  rows,    replicas,  batch    acks, once synced
+//!   to the    of other          batch,   outbox              and replicated
 //!   archive   owners            changes
 //! ```
 //! A commit holds pages or facts, never both: each reads rows that the other's batch changes.
 
-use super::{Ack, Fact, Found, Page, PendingPage, SeedAnswer, SieveResults};
+use super::{Ack, Fact, Found, Page, PendingPage, SeedAnswer};
 use crate::storage::Batch;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::GroupHash;
@@ -21,6 +21,10 @@ pub type CommitNumber = u64;
 
 /// A change of an outbox row: its key and its new value, or `None` to delete it.
 pub type OutboxChange = (Vec<u8>, Option<Vec<u8>>);
+
+/// The sieve's result for a URL, for URL tracing: `Ok(true)` if it is new and queued, `Ok(false)` if it
+/// is known, `Err` with the reason if it is new and not queued.
+pub type SieveResult = Result<bool, Discard>;
 
 /// Content kind of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,9 +56,9 @@ pub struct Commit {
     pub archive_position: Option<Vec<u8>>,
     /// Facts to merge.
     pub facts: Vec<Fact>,
-    /// Groups of which this other agent already has all the merged facts, so they are not sent to
-    /// it.
-    pub already_at: BTreeMap<GroupHash, AgentId>,
+    /// Groups of the merged facts, with the other agent that brought all of them and keeps them, if
+    /// there is one: they are not sent to it.
+    pub already_at: BTreeMap<GroupHash, Option<AgentId>>,
     /// Acknowledgements to send once the commit is written and replicated.
     pub acks: Vec<PendingAck>,
     /// Seed requests to answer once the commit is written and replicated.
@@ -68,7 +72,7 @@ pub struct Commit {
     /// Pages that wait until their links are acknowledged. Filled by the crawl database.
     pub pending: Vec<PendingPage>,
     /// The sieve's result for each URL: links of pages, then `found`. Filled by the crawl database.
-    pub results: SieveResults,
+    pub results: Vec<SieveResult>,
 }
 
 /// Links of a commit that belong to other agents, and earlier pages whose links are safe.
@@ -106,6 +110,14 @@ impl Commit {
             && !self.seeds_end
     }
 
+    /// Adds a fact to merge. `at` is the agent that brought it and keeps it, if there is one.
+    pub fn add_fact(&mut self, fact: Fact, at: Option<AgentId>) {
+        let known = self.already_at.entry(fact.group()).or_insert(at);
+        // Facts of several agents: each lacks those of the others.
+        *known = known.filter(|known| Some(*known) == at);
+        self.facts.push(fact);
+    }
+
     /// Returns true if an agent or a person waits for it.
     #[must_use]
     pub const fn is_awaited(&self) -> bool {
@@ -113,16 +125,18 @@ impl Commit {
     }
 }
 
-/// Action to take once facts are stored here and on their replicas.
+/// Action to take once facts are synced here and on their replicas.
 #[derive(Debug)]
 pub enum OnAck {
     /// Acknowledges a packet.
     Answer(oneshot::Sender<Ack>),
     /// Removes these outbox rows, which this agent addressed to itself.
     Remove(Vec<u64>),
+    /// Answers the seed requests of a commit.
+    AnswerSeeds(CommitNumber),
 }
 
-/// Acknowledgement to send once its commit is written and these replicas have it.
+/// Action to take once its commit is synced and these replicas have it.
 #[derive(Debug)]
 pub struct PendingAck {
     /// Action to take then.

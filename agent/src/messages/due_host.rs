@@ -1,6 +1,6 @@
 //! A host that falls due, with the head of its queue: from the crawl database to the workbench.
 
-use super::LinkKind;
+use super::{Finder, LinkKind};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
@@ -35,6 +35,8 @@ pub struct Queued {
     pub attempts: u8,
     /// Kind of link by which it was found.
     pub kind: LinkKind,
+    /// Class of who found it.
+    pub finder: Finder,
 }
 
 impl Queued {
@@ -63,6 +65,10 @@ pub struct DueHost {
     pub more: bool,
     /// Number of pages that may still be fetched from it; `u64::MAX` without a limit.
     pub pages_left: u64,
+    /// True if its name had an address at some time.
+    pub resolved: bool,
+    /// True if it has answered a request for a page with success (2xx) at some time.
+    pub answered: bool,
 }
 
 impl DueHost {

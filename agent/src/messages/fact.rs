@@ -1,6 +1,6 @@
 //! Facts about a group's rows, sent from crawl database to crawl database over the peers' links.
 
-use super::{Queued, RobotsRecord};
+use super::{Finder, Queued, RobotsRecord};
 use crate::storage::values::UrlOutcome;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
@@ -39,10 +39,16 @@ pub enum Fact {
         state: HostState,
         /// Reason why no more URLs of the host are accepted.
         closed: Option<Discard>,
-        /// Pages fetched from it.
+        /// Pages fetched from it with success.
         pages: u64,
         /// Bytes of their bodies, as received.
         bytes: u64,
+        /// Class of who found it; merging takes the smaller one.
+        finder: Finder,
+        /// True if its name had an address at some time.
+        resolved: bool,
+        /// True if it has answered a request for a page with success (2xx) at some time.
+        answered: bool,
     },
     /// The cached robots.txt of an origin.
     Robots {

@@ -4,6 +4,7 @@ use super::{HandedOut, Queued};
 use crate::limits::ROBOTS_SIZE_MAX;
 use bytes::Bytes;
 use crivello_archive::Truncation;
+use crivello_common::certificate::CertificateStatus;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostKey, UrlHash};
@@ -76,6 +77,8 @@ pub struct Response {
     pub request_head: Bytes,
     /// Address of the server.
     pub address: SocketAddr,
+    /// Status of the server's certificate; `None` over plain HTTP.
+    pub certificate: Option<CertificateStatus>,
     /// The body as received.
     pub body: Bytes,
     /// Reason why the body is not complete.

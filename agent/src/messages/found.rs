@@ -1,6 +1,7 @@
 //! A URL on its way to the sieve.
 
-use crivello_common::hash::{HostKey, UrlHash};
+use super::Finder;
+use crivello_common::hash::{HostKey, UrlHash, UrlKey};
 use crivello_common::url::CrawlUrl;
 use crivello_html::LinkKind;
 
@@ -17,4 +18,14 @@ pub struct Found {
     pub depth: u16,
     /// Kind of link by which it was found.
     pub kind: LinkKind,
+    /// Class of who found it.
+    pub finder: Finder,
+}
+
+impl Found {
+    /// Returns the key of the URL.
+    #[must_use]
+    pub const fn key(&self) -> UrlKey {
+        UrlKey { group: self.host.group, url: self.hash }
+    }
 }

@@ -41,6 +41,15 @@ pub enum ToFrontier {
         /// Reason of the discard.
         reason: Discard,
     },
+    /// A robots.txt redirects to a URL that is not requested; counts as
+    /// [`Discard::RobotsRedirect`].
+    RobotsRedirectRefused,
+    /// The name of a host has an address; sent once for each arrival of a host whose name had none
+    /// before.
+    NameResolved {
+        /// The host.
+        host: HostKey,
+    },
     /// A name could not be resolved; counts as a failed attempt.
     NameFailed {
         /// Kind of failure.

@@ -1,5 +1,7 @@
-//! Stored role of this agent for a group that it has rows of.
+//! Stored roles of this agent for the groups that it has rows of.
 
+use crate::storage::DiskError;
+use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
 /// Role of this agent for a group, with the epoch in which it was written.
@@ -30,4 +32,28 @@ pub enum Role {
         /// True if all of its rows were accepted as the owner in this role's epoch.
         new: bool,
     },
+}
+
+/// Stored roles of this agent.
+pub trait RoleRows {
+    /// Returns the role for one group.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError>;
+    /// Sets or removes the role for a group. The next commit writes it.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError>;
+    /// Returns the first `most` roles after that of `group`, or of all, in the order of their
+    /// groups.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    fn roles_after(
+        &self,
+        group: Option<GroupHash>,
+        most: usize,
+    ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError>;
 }

@@ -16,6 +16,7 @@ mod commit;
 mod due_host;
 mod fact;
 mod fetched;
+mod finder;
 mod found;
 mod frontier_workbench;
 mod group_role;
@@ -29,7 +30,6 @@ mod pending_page;
 mod remote_robots;
 mod resolution;
 mod scheduler_queues;
-mod sieve_results;
 mod verdict;
 mod visit;
 mod writer;
@@ -39,15 +39,17 @@ pub use block_and_pause_list::{BlockAndPauseList, Lists};
 pub use blocked::BlockCount;
 pub use commit::{
     Commit, CommitKind, CommitNumber, OnAck, OutboxChange, PendingAck, PendingSeeds, Routing,
+    SieveResult,
 };
-pub use crivello_archive::{ContentDigest, Truncation, WarcRecord};
+pub use crivello_archive::{Truncation, WarcRecord};
 pub use crivello_html::LinkKind;
 pub use due_host::{DueHost, QueueKey, Queued, RobotsRecord};
 pub use fact::Fact;
 pub use fetched::{FetchOutcome, Fetched, ReservationGuard, Response};
+pub use finder::Finder;
 pub use found::Found;
 pub use frontier_workbench::{ToFrontier, ToWorkbench};
-pub use group_role::{GroupRole, Role};
+pub use group_role::{GroupRole, Role, RoleRows};
 pub use handoff::{OwnershipMessage, TransferKind};
 pub use host_snapshot::{
     AddressSnapshot, HostSnapshot, IpLeaseState, SnapshotPhase, VisitInFlight,
@@ -60,9 +62,8 @@ pub use min_host_delay::MinHostDelay;
 pub use page::{Page, PageEnd};
 pub use pending_page::{PRIORITY_PENDING, PendingPage};
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
-pub use resolution::{Resolution, ResolveError, Resolved};
+pub use resolution::{NameRequest, Resolution, ResolveError, Resolved};
 pub use scheduler_queues::{FetcherReply, HostQuery, SchedulerQueues};
-pub use sieve_results::{SieveOutcomes, SieveResults};
-pub use verdict::{RobotsAnswer, RobotsOutcome, Signal, Verdict};
+pub use verdict::{RobotsAnswer, RobotsOutcome, Verdict};
 pub use visit::{HandedOut, RobotsRequest, Visit, VisitTask};
 pub use writer::WriterMsg;

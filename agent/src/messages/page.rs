@@ -1,9 +1,10 @@
 //! A request's result with everything to store: from the parsers to the writer.
 
 use super::{Found, Queued};
-use crivello_archive::{ContentDigest, WarcRecord};
+use crivello_archive::WarcRecord;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
+use crivello_common::hash::ContentDigest;
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::time::Timestamp;
 use std::sync::Arc;

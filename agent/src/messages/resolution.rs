@@ -1,8 +1,20 @@
-//! Results of name look-ups, from the resolver to the workbench.
+//! Name look-ups: requests of the workbench, and results of the resolver.
 
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Request for a name look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameRequest {
+    /// The host.
+    pub host: HostKey,
+    /// Its name.
+    pub name: Arc<str>,
+    /// True if the name had an address at some time.
+    pub resolved: bool,
+}
 
 /// Result of a name look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! The queues between the scheduler and all other threads, and the handle that wakes it.
 
 use super::{
-    HostSnapshot, LeaseEvent, RemoteRobotsQueues, Resolution, ToWorkbench, Verdict, Visit,
+    HostSnapshot, LeaseEvent, NameRequest, RemoteRobotsQueues, Resolution, ToWorkbench, Verdict,
+    Visit,
 };
 use crate::limits::{SCHEDULER_QUEUE, WORKBENCH_QUERIES_MAX};
 use crivello_common::hash::HostKey;
 use crossbeam::queue::{ArrayQueue, SegQueue};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::thread::Thread;
 use tokio::sync::{Notify, oneshot};
 
@@ -36,7 +37,7 @@ pub struct SchedulerQueues {
     /// Visits for the fetchers.
     pub visits: ArrayQueue<Visit>,
     /// Host names that the fetchers are to resolve.
-    pub names: ArrayQueue<(HostKey, Arc<str>)>,
+    pub names: ArrayQueue<NameRequest>,
     /// Notified when `visits` or `names` has a new element.
     pub fetchers: Notify,
     /// Results of visits and name look-ups.

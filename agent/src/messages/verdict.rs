@@ -1,8 +1,8 @@
 //! Results of visits, from the fetchers back to the workbench.
 
 use super::{Queued, RobotsRequest};
-use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -24,24 +24,17 @@ pub struct Verdict {
     /// Total time that the site took for the requests.
     pub served: Duration,
     /// Health of the host, for its politeness.
-    pub signal: Signal,
+    pub signal: VisitSignal,
     /// URLs of the visit that were not tried.
     pub returned: Vec<Queued>,
     /// Number of URLs whose response counts as a page.
     pub pages: u32,
+    /// True if one of these responses was a success (2xx).
+    pub answered: bool,
     /// Answer to a [`RobotsRequest`].
     pub robots: Option<RobotsAnswer>,
-}
-
-/// Health of a host as a visit observed it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Signal {
-    /// The host answered, or no request was sent.
-    Well,
-    /// The host asks to slow down (429, 503), for this long if it states a duration.
-    SlowDown(Option<Duration>),
-    /// The host could not be reached, or the connection broke.
-    Failed(Failure),
+    /// True if the host showed a certificate that is valid for its name.
+    pub certified: bool,
 }
 
 /// Answer to a [`RobotsRequest`].
@@ -51,6 +44,8 @@ pub struct RobotsAnswer {
     pub request: RobotsRequest,
     /// The result.
     pub found: RobotsOutcome,
+    /// True if it came over a connection with a valid certificate.
+    pub verified: bool,
 }
 
 /// Result of a request for a robots.txt (RFC 9309 section 2.3.1).

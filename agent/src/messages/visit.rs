@@ -85,4 +85,6 @@ pub struct RobotsRequest {
     pub url: CrawlUrl,
     /// Number of redirects followed so far.
     pub hops: u8,
+    /// True if all these redirects came over connections with valid certificates.
+    pub verified: bool,
 }

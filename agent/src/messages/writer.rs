@@ -10,7 +10,7 @@ pub enum WriterMsg {
     /// A result, from the parsers.
     Page(Box<Page>),
     /// Seeds of a local crawl, with a tally of those that were refused.
-    Found(Vec<Found>, DiscardTally),
+    Found(Vec<Found>, Box<DiscardTally>),
     /// Messages from the workbench.
     ToFrontier(Vec<ToFrontier>),
     /// No more seeds will come.

@@ -1,73 +1,53 @@
 //! The API of a running member of a cluster: status, explanations, traces, seeds.
 
-use crate::api::{AgentApi, AgentStatus, Details, HostsQuery, QueryError, SeedAnswer, Subject};
-use crate::cluster::{ClusterStatus, InboundMsg, Inbox};
+use crate::api::{AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, Subject};
+use crate::cluster::{ClusterStatus, InboundMsg};
 use crate::crawldb;
 use crate::messages::{BlockCount, LinkKind};
 use crate::observe::explain::Explainer;
-use crate::observe::metrics::AgentMetrics;
-use crate::process::RulesInForce;
-use crate::shared::Shared;
+use crate::observe::running_agent::RunningAgent;
 use crate::shared::snapshot::snapshot;
-use crate::storage::Database;
 use crate::url_tracing::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
-use crivello_proto::v1;
+use crivello_proto::{cluster_view, v1};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
-/// Parts of an agent that has joined.
-pub struct RunningAgent {
-    pub id: AgentId,
-    pub name: String,
-    pub crawl_id: String,
-    pub process: u64,
-    pub shared: Shared,
-    pub rules: RulesInForce,
-    pub disk: Arc<Database>,
-    pub inbox: Inbox,
-    pub explainer: Arc<Explainer>,
-    pub meter: AgentMetrics,
-}
-
 /// Implementation of [`AgentApi`] for the agent of this process.
 #[derive(Default)]
 pub struct ControlHandler {
     pub status: Arc<ClusterStatus>,
-    agent: OnceLock<RunningAgent>,
+    explainer: OnceLock<Arc<Explainer>>,
     /// True while a count of all rows runs; only one runs at a time.
     counts: Arc<AtomicBool>,
-}
-
-impl std::fmt::Debug for ControlHandler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ControlHandler").field("status", &self.status).finish_non_exhaustive()
-    }
 }
 
 impl ControlHandler {
     /// Attaches the agent once it has joined.
     pub fn attach(&self, agent: RunningAgent) {
-        let _ = self.agent.set(agent);
+        let _ = self.explainer.set(Arc::new(Explainer::new(agent)));
+    }
+
+    fn agent(&self) -> Option<&RunningAgent> {
+        self.explainer.get().map(|explainer| &explainer.agent)
     }
 
     /// Returns the explainer, and the view in force.
-    fn explainer(&self) -> Option<(Arc<Explainer>, Option<Arc<View>>)> {
-        let explainer = self.agent.get()?.explainer.clone();
-        Some((explainer, self.status.state().view))
+    fn explainer(&self) -> Result<(Arc<Explainer>, Option<Arc<View>>), QueryError> {
+        let explainer = self.explainer.get().ok_or(QueryError::NotNow)?;
+        Ok((explainer.clone(), self.status.state().view))
     }
 }
 
 impl AgentApi for ControlHandler {
     fn status(&self) -> AgentStatus {
-        let Some(here) = self.agent.get() else { return AgentStatus::default() };
+        let Some(here) = self.agent() else { return AgentStatus::default() };
         let state = self.status.state();
         let (view, shared) = (state.view.as_deref(), &here.shared);
         let me = view.and_then(|view| view.agent(here.id));
@@ -90,17 +70,17 @@ impl AgentApi for ControlHandler {
         }
     }
 
-    fn details(&self) -> Option<Details> {
-        self.agent.get()?.meter.details()
+    fn details(&self) -> Option<v1::DetailsResponse> {
+        self.agent()?.meter.details()
     }
 
     fn blocks(&self) -> Vec<BlockCount> {
-        let here = self.agent.get();
+        let here = self.agent();
         here.map(|here| here.shared.live.blocks.lock().clone()).unwrap_or_default()
     }
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
-        let Some(here) = self.agent.get() else { return };
+        let Some(here) = self.agent() else { return };
         let Some(view) = self.status.state().view else { return };
         let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
         let disk = here.disk.clone();
@@ -128,41 +108,54 @@ impl AgentApi for ControlHandler {
         &self,
         subject: Subject,
         archive_file: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>> {
+    ) -> QueryFuture<v1::ExplainResponse> {
         let explainer = self.explainer();
         async move {
-            let (explainer, view) = explainer.ok_or(QueryError::NotNow)?;
+            let (explainer, view) = explainer?;
             explainer.explain(view, subject, archive_file).await
         }
         .boxed()
     }
 
-    fn hosts(
-        &self,
-        wanted: HostsQuery,
-    ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>> {
+    fn hosts(&self, wanted: HostsQuery) -> QueryFuture<v1::HostsResponse> {
         let explainer = self.explainer();
         async move {
-            let (explainer, view) = explainer.ok_or(QueryError::NotNow)?;
+            let (explainer, view) = explainer?;
             explainer.hosts(view, wanted).await
         }
         .boxed()
     }
 
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
-        let here = self.agent.get();
-        here.map_or_else(Vec::new, |here| here.explainer.fetches(most, failed_only))
+        let explainer = self.explainer.get();
+        explainer.map_or_else(Vec::new, |explainer| explainer.fetches(most, failed_only))
     }
 
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
-        let Some(here) = self.agent.get() else { return Vec::new() };
+        let Some(here) = self.agent() else { return Vec::new() };
         let spans = here.shared.tracer.recent(trace_id.map(TraceId), limit);
         spans.iter().map(|span| span_to_proto(span, here.id)).collect()
     }
 
+    fn cluster_view(&self) -> QueryFuture<v1::ClusterView> {
+        let (path, view) =
+            (self.agent().map(|here| here.view_file.clone()), self.status.state().view);
+        async move {
+            let bytes = tokio::fs::read(path.ok_or(QueryError::NotNow)?).await;
+            let known = bytes.ok().and_then(|bytes| cluster_view::decode(&bytes).ok());
+            let mut known = known.ok_or(QueryError::NotNow)?;
+            // The file may be written a moment later.
+            if let Some(view) = view {
+                known.view = Some(view.as_ref().into());
+            }
+            Ok(known)
+        }
+        .boxed()
+    }
+
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
         // If the sender is dropped, the answer is [`SeedAnswer::NotNow`].
-        let Some(here) = self.agent.get() else { return };
+        let Some(here) = self.agent() else { return };
         let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
         for (place, url) in urls.into_iter().enumerate() {
             match here.rules.load().admit(url, 0, LinkKind::Page) {

@@ -5,5 +5,6 @@ pub mod agent_api;
 pub mod explain;
 pub mod host_rankings;
 pub mod metrics;
+pub mod running_agent;
 pub mod status;
 pub mod trace_export;

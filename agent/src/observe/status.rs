@@ -1,42 +1,27 @@
 //! The report of a crawl that has ended.
 
 use super::host_rankings;
-use crate::report::{ArchiveFile, Ended, Report, ReportTotals, SeedCounts, skipped};
+use crate::report::{ArchiveFile, Ended, Report, ReportTotals, SeedCounts, discards, failures};
 use crate::shared::Shared;
 use crate::storage::Database;
 use crate::storage::crawl_dir::CrawlDir;
-use crivello_common::failure::Failure;
 use std::path::Path;
 use std::time::Duration;
 
-/// Sources of a [`Report`].
-pub struct ReportSources<'a> {
-    /// Shared state of the crawl.
-    pub shared: &'a Shared,
-    /// Directory of the crawl.
-    pub home: &'a CrawlDir,
-    /// Database of the crawl.
-    pub disk: &'a Database,
-    /// Seeds of this run.
-    pub seeds: SeedCounts,
-}
-
-/// Returns the report of a crawl that has ended.
-pub fn report(crawl: &ReportSources<'_>) -> Report {
-    let shared = crawl.shared;
+/// Returns the report of a crawl that has ended; `seeds` are those of this run.
+pub fn report(shared: &Shared, home: &CrawlDir, disk: &Database, seeds: SeedCounts) -> Report {
     let end = shared.lifecycle.wait(Duration::ZERO);
     let (totals, _) = shared.status.totals.lock().clone();
-    let (slowest_hosts, most_resting_hosts) = host_rankings::extremes(crawl.disk);
-    let errors = Failure::ALL.map(|kind| (kind.name().to_owned(), totals.failures[kind as usize]));
+    let (slowest_hosts, most_resting_hosts) = host_rankings::extremes(disk);
     Report {
         software: format!("crivello/{}", env!("CARGO_PKG_VERSION")),
-        crawl_id: crawl.home.identity.crawl_id.clone(),
+        crawl_id: home.identity.crawl_id.clone(),
         started: shared.lifecycle.started.to_string(),
         elapsed_seconds: shared.clock.now().since(shared.lifecycle.started).as_secs_f64(),
-        resumed: crawl.home.resumed,
+        resumed: home.resumed,
         ended: end.as_ref().map_or(Ended::Failed, |end| end.how),
         failure: end.and_then(|end| end.failure),
-        seeds: crawl.seeds,
+        seeds,
         totals: ReportTotals {
             pages: totals.pages,
             bytes: totals.bytes,
@@ -48,19 +33,19 @@ pub fn report(crawl: &ReportSources<'_>) -> Report {
             hosts: totals.hosts,
         },
         pages_by_status: totals.by_status,
-        skipped: skipped(&totals.discards),
-        errors: errors.into_iter().filter(|(_, n)| *n > 0).collect(),
+        skipped: discards(&totals.discards).collect(),
+        errors: failures(&totals.failures).collect(),
         slowest_hosts,
         most_resting_hosts,
-        archive: archive_files(&crawl.home.dir),
+        archive: archive_files(&home.dir),
     }
 }
 
 fn archive_files(dir: &Path) -> Vec<ArchiveFile> {
     let Ok(entries) = std::fs::read_dir(dir.join("warc")) else { return Vec::new() };
     let mut files: Vec<ArchiveFile> = entries
-        .filter_map(Result::ok)
         .filter_map(|entry| {
+            let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
             let bytes = entry.metadata().ok()?.len();
             Some(ArchiveFile { path: format!("warc/{name}"), bytes })

@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::Trac
 use opentelemetry_proto::tonic::common::v1::{
     AnyValue, InstrumentationScope, KeyValue, any_value::Value as Any,
 };
-use opentelemetry_proto::tonic::resource::v1::Resource as OtelResource;
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span as OtelSpan, Status, span, status,
 };
@@ -97,17 +97,6 @@ fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
     })
 }
 
-/// The exporting agent, which OpenTelemetry calls a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
-    /// Id of the crawl.
-    pub crawl_id: String,
-    /// Id of the agent; 0 for one that is alone.
-    pub agent: u32,
-    /// Name of the agent; the crawl's id for one that is alone.
-    pub name: String,
-}
-
 /// Collects spans from the tracer's queue until the crawl is over.
 pub async fn collect(shared: Shared) {
     while !shared.lifecycle.is_over() {
@@ -119,7 +108,7 @@ pub async fn collect(shared: Shared) {
 /// Exporter of spans to a collector.
 #[derive(Debug)]
 pub struct OtlpExporter {
-    shared: Shared,
+    tracer: Arc<Tracer>,
     /// Number of spans in the current call.
     in_call: AtomicU64,
     /// Number of calls that failed in a row.
@@ -130,10 +119,15 @@ pub struct OtlpExporter {
 
 impl OtlpExporter {
     /// Starts to export on `runtime`, until that ends.
-    pub fn start(runtime: &Handle, shared: Shared, otlp: Otlp, resource: Resource) -> Arc<Self> {
-        shared.tracer.enable_export();
+    pub fn start(
+        runtime: &Handle,
+        tracer: Arc<Tracer>,
+        otlp: Otlp,
+        resource: Resource,
+    ) -> Arc<Self> {
+        tracer.enable_export();
         let this = Arc::new(Self {
-            shared,
+            tracer,
             in_call: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             retry_now: Notify::new(),
@@ -143,23 +137,18 @@ impl OtlpExporter {
         this
     }
 
-    fn tracer(&self) -> &Tracer {
-        &self.shared.tracer
-    }
-
     async fn run(&self, otlp: &Otlp, resource: &Resource) {
         let mut client = TraceServiceClient::new(otlp.channel());
-        let resource = described(resource);
         loop {
             let counted = |n: usize| self.in_call.store(n as u64, Relaxed);
-            let batch = self.tracer().take_pending(SPANS_A_CALL, counted);
+            let batch = self.tracer.take_pending(SPANS_A_CALL, counted);
             if batch.is_empty() {
                 let _ = tokio::time::timeout(LOOK_UP, self.retry_now.notified()).await;
                 continue;
             }
             let n_spans = batch.len() as u64;
-            if !self.send(&mut client, &message(&resource, batch)).await {
-                self.tracer().count_lost(n_spans);
+            if !self.send(&mut client, &message(resource, batch)).await {
+                self.tracer.count_lost(n_spans);
             }
             self.in_call.store(0, Relaxed);
         }
@@ -193,12 +182,12 @@ impl OtlpExporter {
 
     /// Sends the pending spans, but gives up soon or if the collector does not answer.
     pub async fn flush_with_deadline(&self) {
-        self.tracer().collect();
+        self.tracer.collect();
         let before = self.failures.load(Relaxed);
         self.retry_now.notify_one();
         let flushed = async {
             loop {
-                let left = self.tracer().pending() as u64 + self.in_call.load(Relaxed);
+                let left = self.tracer.pending() as u64 + self.in_call.load(Relaxed);
                 if left == 0 || self.failures.load(Relaxed) > before {
                     return;
                 }
@@ -224,7 +213,7 @@ const fn can_be_repeated(code: Code) -> bool {
     )
 }
 
-fn message(resource: &OtelResource, spans: Vec<Span>) -> ExportTraceServiceRequest {
+fn message(resource: &Resource, spans: Vec<Span>) -> ExportTraceServiceRequest {
     let scope = InstrumentationScope {
         name: "crivello".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -237,16 +226,18 @@ fn message(resource: &OtelResource, spans: Vec<Span>) -> ExportTraceServiceReque
     ExportTraceServiceRequest { resource_spans }
 }
 
-fn described(resource: &Resource) -> OtelResource {
+/// Describes the exporting agent. `agent` is its id, 0 for one that is alone; `name` is its name,
+/// the crawl's id for one that is alone.
+pub fn resource(crawl_id: &str, agent: u32, name: &str) -> Resource {
     let attributes = [
         ("service.name", Any::StringValue("crivello-agent".to_owned())),
         ("service.version", Any::StringValue(env!("CARGO_PKG_VERSION").to_owned())),
-        ("service.instance.id", Any::StringValue(resource.name.clone())),
-        ("crivello.crawl.id", Any::StringValue(resource.crawl_id.clone())),
-        ("crivello.agent.id", Any::IntValue(i64::from(resource.agent))),
+        ("service.instance.id", Any::StringValue(name.to_owned())),
+        ("crivello.crawl.id", Any::StringValue(crawl_id.to_owned())),
+        ("crivello.agent.id", Any::IntValue(i64::from(agent))),
     ];
     let attributes = attributes.into_iter().map(|(name, value)| attribute(name, value)).collect();
-    OtelResource { attributes, ..OtelResource::default() }
+    Resource { attributes, ..Resource::default() }
 }
 
 fn attribute(name: &str, value: Any) -> KeyValue {
@@ -271,6 +262,11 @@ fn otel(span: Span) -> OtelSpan {
         flags: FLAG_SAMPLED,
         ..span::Link::default()
     });
+    let attributes = span.attributes.into_iter().map(|(name, value)| match value {
+        Value::Text(text) => attribute(name, Any::StringValue(text.into())),
+        Value::Count(n) => attribute(name, Any::IntValue(i64::try_from(n).unwrap_or(i64::MAX))),
+        Value::Flag(flag) => attribute(name, Any::BoolValue(flag)),
+    });
     OtelSpan {
         trace_id: span.trace.0.to_be_bytes().to_vec(),
         span_id: span.id.0.to_be_bytes().to_vec(),
@@ -282,23 +278,7 @@ fn otel(span: Span) -> OtelSpan {
         end_time_unix_nano: span.end.0.saturating_mul(1_000),
         links: links.collect(),
         status,
-        attributes: span
-            .attributes
-            .into_iter()
-            .map(|(name, value)| {
-                attribute(
-                    name,
-                    match value {
-                        Value::Word(word) => Any::StringValue(word.to_owned()),
-                        Value::Text(text) => Any::StringValue(text.into()),
-                        Value::Count(count) => {
-                            Any::IntValue(i64::try_from(count).unwrap_or(i64::MAX))
-                        }
-                        Value::Flag(flag) => Any::BoolValue(flag),
-                    },
-                )
-            })
-            .collect(),
+        attributes: attributes.collect(),
         ..OtelSpan::default()
     }
 }

@@ -1,13 +1,14 @@
 //! The fence: an agent that may have been declared dead does not fetch.
 //!
 //! A lease from the coordinator opens the fence. While the coordinator is unreachable, peer leases
-//! from *all* other agents of the view open it: each agent promises not to count this one as dead
+//! from *all* other agents of the view open it (see [`peer_leases_needed`]): each agent promises not to count this one as dead
 //! until its peer lease has expired. So no agent can take a group over while its authority still
 //! fetches: the coordinator waits until the lease expires, and every agent waits until the peer
 //! leases that it granted expire before it sends `ScanDone`. All agents of a crawl grant peer
 //! leases of the same length
 //! ([`Cluster::peer_lease`](crivello_common::config::Cluster::peer_lease)), in all their processes.
 
+use crivello_common::peer_leases::peer_leases_needed;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeMap;
@@ -55,16 +56,15 @@ impl Fence {
         self.granted.insert(peer, (now + self.peer_lease, epoch));
     }
 
-    /// Returns true if this agent may fetch now; `others` are alive in its view.
-    pub fn is_open(&self, now: Timestamp, others: impl Iterator<Item = AgentId>) -> bool {
-        now < self.until(others)
-    }
-
-    /// Returns the time when the fence closes unless a lease is renewed.
+    /// Returns the time when the fence closes unless a lease is renewed; `others` are alive in the
+    /// view.
     pub fn until(&self, others: impl Iterator<Item = AgentId>) -> Timestamp {
         let received = |id| self.received.get(&id).copied().unwrap_or_default();
-        let of_peers = others.map(received).min().unwrap_or_default();
-        self.lease.max(of_peers)
+        let mut received: Vec<Timestamp> = others.map(received).collect();
+        received.sort_unstable_by(|a, b| b.cmp(a));
+        let last_needed = peer_leases_needed(received.len()).checked_sub(1);
+        let of_peers = last_needed.and_then(|last| received.get(last).copied());
+        self.lease.max(of_peers.unwrap_or_default())
     }
 
     /// Returns the time when the last peer lease expires that was granted to an agent that is gone:

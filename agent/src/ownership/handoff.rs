@@ -1,7 +1,8 @@
-//! The handoff of an epoch: scan, handoff, replication. Each phase is one scan of all roles.
+//! The handoff of an epoch: scan, take-over, handoff, replication. Each phase is one scan of all roles.
 
 use super::handoff_state::Phase;
-use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, RoleStore, TransferKind};
+use super::{Effect, Ownership, OwnershipDecision};
+use crate::messages::{GroupRole, OwnershipMessage, Role, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -22,29 +23,35 @@ const SCAN_PAUSE_MAX: Duration = Duration::from_secs(2);
 impl Ownership {
     /// Continues the handoff of this epoch as far as possible now. Returns true if anything was
     /// done.
-    pub fn step(
-        &mut self,
-        roles: &mut impl RoleStore,
-        now: Timestamp,
-        effects: &mut Vec<Effect>,
-    ) -> bool {
+    pub fn step(&mut self, decision: &mut OwnershipDecision<'_>, now: Timestamp) -> bool {
         if self.myself().is_none() {
             return false;
         }
         // Roles read in an earlier step may have changed since.
         self.handoff.ahead.clear();
+        if !self.handoff.has_taken_over && self.all_scanned() {
+            self.take_over_all(decision);
+            return true;
+        }
         match self.handoff.phase {
-            Phase::Scan => self.scan(roles, effects),
-            Phase::ReportScan => self.report_scan(now, effects),
-            Phase::HandOver => self.hand_over(roles, effects),
-            Phase::AwaitTransfers => self.report_handoff(effects),
-            Phase::Replicate if self.all_scanned() => self.replicate(roles, now, effects),
+            Phase::Scan => self.scan(decision),
+            // Until the peer leases of dead agents have expired, they may fetch.
+            Phase::ReportScan if self.is_clear(now) => {
+                self.report(&OwnershipMessage::ScanDone, Phase::HandOver, decision)
+            }
+            Phase::HandOver => self.hand_over(decision),
+            Phase::AwaitTransfers
+                if self.handoff.leaving.is_empty() && self.handoff.transfers.is_empty() =>
+            {
+                self.report(&OwnershipMessage::HandoffDone, Phase::Replicate, decision)
+            }
+            Phase::Replicate if self.handoff.has_taken_over => self.replicate(decision, now),
             Phase::Done if self.handoff.again && now >= self.handoff.next_scan_at => {
                 self.handoff.again = false;
                 self.handoff.enter(Phase::Replicate);
                 true
             }
-            Phase::Replicate | Phase::Done => false,
+            Phase::ReportScan | Phase::AwaitTransfers | Phase::Replicate | Phase::Done => false,
         }
     }
 
@@ -61,67 +68,95 @@ impl Ownership {
         }
     }
 
-    fn scan(&mut self, roles: &impl RoleStore, effects: &mut Vec<Effect>) -> bool {
+    fn scan(&mut self, decision: &mut OwnershipDecision<'_>) -> bool {
         for _ in 0..ROLES_A_STEP {
-            let Some((group, tag)) = self.handoff.next_role(roles) else {
-                let announcements = std::mem::take(&mut self.handoff.announcements);
-                effects.extend(announcements.into_iter().map(|(to, groups)| will_send(to, groups)));
+            let Some((group, tag)) = self.handoff.next_role(decision) else {
+                self.send_batches(OwnershipMessage::WillSend, decision);
                 self.handoff.enter(Phase::ReportScan);
                 return true;
             };
             if let Some((owner, _)) = self.debt(group, &tag) {
-                let groups = self.handoff.announcements.entry(owner).or_default();
-                groups.push(group);
-                if groups.len() == GROUPS_MAX {
-                    effects.push(will_send(owner, std::mem::take(groups)));
-                }
+                self.add_to_batch(owner, group, OwnershipMessage::WillSend, decision);
             }
         }
         true
     }
 
-    /// Sends `ScanDone` once the peer leases of dead agents have expired: until then they may fetch.
-    fn report_scan(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
-        if !self.is_clear(now) {
-            return false;
+    /// Adds a group to the batch for an agent, and sends the batch if it is full.
+    fn add_to_batch(
+        &mut self,
+        to: AgentId,
+        group: GroupHash,
+        message: fn(Vec<GroupHash>) -> OwnershipMessage,
+        decision: &mut OwnershipDecision<'_>,
+    ) {
+        let groups = self.handoff.batches.entry(to).or_default();
+        groups.push(group);
+        if groups.len() == GROUPS_MAX {
+            decision.send(to, message(std::mem::take(groups)));
         }
-        let scanned = |to| Effect::Send { to, message: OwnershipMessage::ScanDone };
-        effects.extend(self.others().map(|agent| scanned(agent.id)));
-        self.handoff.enter(Phase::HandOver);
+    }
+
+    fn send_batches(
+        &mut self,
+        message: fn(Vec<GroupHash>) -> OwnershipMessage,
+        decision: &mut OwnershipDecision<'_>,
+    ) {
+        for (to, groups) in std::mem::take(&mut self.handoff.batches) {
+            decision.send(to, message(groups));
+        }
+    }
+
+    /// Sends a message to all other agents, and begins the next phase.
+    fn report(
+        &mut self,
+        message: &OwnershipMessage,
+        next: Phase,
+        decision: &mut OwnershipDecision<'_>,
+    ) -> bool {
+        self.others().for_each(|agent| decision.send(agent.id, message.clone()));
+        self.handoff.enter(next);
         true
     }
 
-    fn hand_over(&mut self, roles: &mut impl RoleStore, effects: &mut Vec<Effect>) -> bool {
+    /// Takes over the groups that no living agent has the authority over, before any group is sent:
+    /// they are fetched again at once.
+    fn take_over_all(&mut self, decision: &mut OwnershipDecision<'_>) {
+        let roles = decision.roles_after(self.handoff.taken_over_to, ROLES_A_STEP);
+        for (group, tag) in &roles {
+            if !self.is_authority(tag) && self.may_take_over(*group) {
+                self.take_over(*group, false, decision);
+            }
+        }
+        match roles.last() {
+            Some(&(group, _)) if roles.len() == ROLES_A_STEP => {
+                self.handoff.taken_over_to = Some(group);
+            }
+            _ => self.handoff.has_taken_over = true,
+        }
+    }
+
+    fn hand_over(&mut self, decision: &mut OwnershipDecision<'_>) -> bool {
         let mut done = false;
         for _ in 0..ROLES_A_STEP {
             if self.handoff.leaving.len() + self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
-            let Some((group, tag)) = self.handoff.next_role(roles) else {
+            let Some((group, tag)) = self.handoff.next_role(decision) else {
                 self.handoff.enter(Phase::AwaitTransfers);
                 return true;
             };
             done = true;
             let Some((to, _)) = self.debt(group, &tag) else { continue };
             if matches!(tag.role, Role::Replica { .. }) {
-                self.transfer(group, to, self.handover(group, false), effects);
+                self.transfer(group, to, self.handover(group, false), decision);
             } else {
                 // The links of its pages must be safe before the group is sent.
                 self.handoff.leaving.insert(group);
-                effects.push(Effect::Drain(group));
+                decision.add(Effect::Drain(group));
             }
         }
         done
-    }
-
-    fn report_handoff(&mut self, effects: &mut Vec<Effect>) -> bool {
-        if !self.handoff.leaving.is_empty() || !self.handoff.transfers.is_empty() {
-            return false;
-        }
-        let brought = |to| Effect::Send { to, message: OwnershipMessage::HandoffDone };
-        effects.extend(self.others().map(|agent| brought(agent.id)));
-        self.handoff.enter(Phase::Replicate);
-        true
     }
 
     pub(super) fn handover(&self, group: GroupHash, authority: bool) -> TransferKind {
@@ -133,21 +168,15 @@ impl Ownership {
         group: GroupHash,
         to: AgentId,
         end: TransferKind,
-        effects: &mut Vec<Effect>,
+        decision: &mut OwnershipDecision<'_>,
     ) {
         if self.handoff.transfers.insert((group, to)) {
-            effects.push(Effect::Transfer { to, group, end });
+            decision.add(Effect::Transfer { to, group, end });
         }
     }
 
-    /// Takes over groups that can be taken over, replicates own groups, and asks whether copies
-    /// that this agent need not hold may be dropped.
-    fn replicate(
-        &mut self,
-        roles: &mut impl RoleStore,
-        now: Timestamp,
-        effects: &mut Vec<Effect>,
-    ) -> bool {
+    /// Replicates own groups, and asks whether copies that this agent need not hold may be dropped.
+    fn replicate(&mut self, decision: &mut OwnershipDecision<'_>, now: Timestamp) -> bool {
         if self.handoff.cursor.is_none() {
             self.handoff.scan_began = now;
         }
@@ -156,9 +185,8 @@ impl Ownership {
             if self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
-            let Some((group, tag)) = self.handoff.next_role(roles) else {
-                let requests = std::mem::take(&mut self.handoff.drop_requests);
-                effects.extend(requests.into_iter().map(|(to, groups)| may_drop(to, groups)));
+            let Some((group, tag)) = self.handoff.next_role(decision) else {
+                self.send_batches(OwnershipMessage::MayDropReplica, decision);
                 let took = now.since(self.handoff.scan_began).saturating_mul(SCAN_PAUSE_FACTOR);
                 self.handoff.next_scan_at = now + took.clamp(SCAN_PAUSE_MIN, SCAN_PAUSE_MAX);
                 self.handoff.enter(Phase::Done);
@@ -166,8 +194,8 @@ impl Ownership {
             };
             done = true;
             match self.owner(group) {
-                Some(owner) if owner == self.me => self.copy_group(group, &tag, roles, effects),
-                Some(owner) => self.check_copy(group, tag, owner, roles, effects),
+                Some(owner) if owner == self.me => self.copy_group(group, &tag, decision),
+                Some(owner) => self.check_copy(group, tag, owner, decision),
                 None => {}
             }
         }
@@ -181,28 +209,20 @@ impl Ownership {
         group: GroupHash,
         tag: GroupRole,
         owner: AgentId,
-        roles: &mut impl RoleStore,
-        effects: &mut Vec<Effect>,
+        decision: &mut OwnershipDecision<'_>,
     ) {
         let owed = self.debt(group, &tag).is_some();
         let Role::Replica { from: mut of } = tag.role else { return };
         let n_sources = of.len();
-        of.retain(|id| *id == owner || !self.brought.contains(id));
+        of.retain(|id| *id == owner || !self.handoff.brought.contains(id));
         if of.is_empty() {
             of.push(owner);
         }
         if of.len() < n_sources {
-            roles.set_role(
-                group,
-                Some(GroupRole { epoch: tag.epoch, role: Role::Replica { from: of } }),
-            );
+            decision.set_role(group, tag.epoch, Role::Replica { from: of });
         }
         if !owed && !self.replica_set(group).contains(&self.me) {
-            let groups = self.handoff.drop_requests.entry(owner).or_default();
-            groups.push(group);
-            if groups.len() == GROUPS_MAX {
-                effects.push(may_drop(owner, std::mem::take(groups)));
-            }
+            self.add_to_batch(owner, group, OwnershipMessage::MayDropReplica, decision);
         }
     }
 
@@ -210,35 +230,25 @@ impl Ownership {
         &mut self,
         group: GroupHash,
         tag: &GroupRole,
-        roles: &mut impl RoleStore,
-        effects: &mut Vec<Effect>,
+        decision: &mut OwnershipDecision<'_>,
     ) {
         if !self.is_authority(tag) {
             if !self.may_take_over(group) {
                 // Another agent will send the group; it is replicated then.
                 return;
             }
-            self.take_over(group, false, roles);
+            self.take_over(group, false, decision);
         }
-        let Some(tag) = roles.role(group) else { return };
-        let in_sync = self.in_sync(&tag);
+        let Some(tag) = decision.role(group) else { return };
         for &holder in self.replicas(group).iter() {
-            if !in_sync.contains(&holder) {
-                self.transfer(group, holder, TransferKind::Replica, effects);
+            if !self.has_all_rows(holder, &tag) {
+                self.transfer(group, holder, TransferKind::Replica, decision);
             }
         }
     }
 
     /// Repeats questions that were not answered. Called from time to time.
     pub const fn ask_again(&mut self) {
-        self.handoff.request_scan();
+        self.handoff.again = true;
     }
-}
-
-fn will_send(to: AgentId, groups: Vec<GroupHash>) -> Effect {
-    Effect::Send { to, message: OwnershipMessage::WillSend(groups) }
-}
-
-fn may_drop(to: AgentId, groups: Vec<GroupHash>) -> Effect {
-    Effect::Send { to, message: OwnershipMessage::MayDropReplica(groups) }
 }

@@ -1,6 +1,8 @@
-//! State of an epoch's handoff: its phase, and what is left to send and to ask in it.
+//! State of an epoch's handoff: its phase, what is left to send and to ask in it, and the messages of
+//! other agents.
 
-use super::{GroupRole, RoleStore};
+use super::OwnershipDecision;
+use crate::messages::GroupRole;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -15,16 +17,26 @@ pub(super) struct HandoffState {
     pub(super) phase: Phase,
     /// Last group examined.
     pub(super) cursor: Option<GroupHash>,
+    /// Last group examined in the scan for groups to take over.
+    pub(super) taken_over_to: Option<GroupHash>,
+    /// True after that scan.
+    pub(super) has_taken_over: bool,
     /// Roles read in this step and not yet examined.
     pub(super) ahead: VecDeque<(GroupHash, GroupRole)>,
     /// Start of the current scan in phase `Replicate`.
     pub(super) scan_began: Timestamp,
     /// Time when the next such scan may begin.
     pub(super) next_scan_at: Timestamp,
-    /// Groups to announce to their new owners.
-    pub(super) announcements: BTreeMap<AgentId, Vec<GroupHash>>,
-    /// Groups whose copy here is not needed, by the owner to ask if it may be dropped.
-    pub(super) drop_requests: BTreeMap<AgentId, Vec<GroupHash>>,
+    /// Groups for the next message to each agent. In phase `Scan`: groups to announce to their new
+    /// owners. In phase `Replicate`: groups whose copy here is not needed, by the owner to ask if it
+    /// may be dropped.
+    pub(super) batches: BTreeMap<AgentId, Vec<GroupHash>>,
+    /// Agents that have sent `ScanDone` in this epoch.
+    pub(super) scanned: BTreeSet<AgentId>,
+    /// Agents that have sent `HandoffDone` in this epoch.
+    pub(super) brought: BTreeSet<AgentId>,
+    /// Groups that others will send, with the senders.
+    pub(super) awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
     /// Groups whose visits must end before their rows are sent.
     pub(super) leaving: BTreeSet<GroupHash>,
     /// Groups whose rows are being sent, with the receivers.
@@ -63,16 +75,6 @@ impl HandoffState {
         self.phase == Phase::Done && !self.again && self.transfers.is_empty()
     }
 
-    /// Requests another scan.
-    pub(super) const fn request_scan(&mut self) {
-        self.again = true;
-    }
-
-    /// Returns true if visits to `group` must end, because its rows will be sent.
-    pub(super) fn is_leaving(&self, group: GroupHash) -> bool {
-        self.leaving.contains(&group)
-    }
-
     /// Begins a phase, before its first group.
     pub(super) const fn enter(&mut self, phase: Phase) {
         self.cursor = None;
@@ -80,9 +82,12 @@ impl HandoffState {
     }
 
     /// Returns the next group and its role; `None` after the last one.
-    pub(super) fn next_role(&mut self, roles: &impl RoleStore) -> Option<(GroupHash, GroupRole)> {
+    pub(super) fn next_role(
+        &mut self,
+        decision: &mut OwnershipDecision<'_>,
+    ) -> Option<(GroupHash, GroupRole)> {
         if self.ahead.is_empty() {
-            self.ahead = roles.roles_after(self.cursor, ROLES_AT_ONCE).into();
+            self.ahead = decision.roles_after(self.cursor, ROLES_AT_ONCE).into();
         }
         let next = self.ahead.pop_front()?;
         self.cursor = Some(next.0);

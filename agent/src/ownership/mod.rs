@@ -1,13 +1,13 @@
 //! Ownership: which groups' rows this agent holds, which groups it may fetch, and which rows it
 //! owes to other agents.
 //!
-//! * *Input*: views, leases, and [`OwnershipMessage`]s of other agents; completed work of this agent
-//!   (rows stored, visits ended, transfers acknowledged).
-//! * *Output*: [`Effect`]s for the caller, which owns the links and the disk;
+//! - *Input:* views, leases, and [`OwnershipMessage`](crate::messages::OwnershipMessage)s of other
+//!   agents; completed work of this agent (rows stored, visits ended, transfers acknowledged).
+//! - *Output:* [`Effect`]s for the caller, which owns the links and the disk;
 //!   [`Ownership::may_fetch`].
-//! * *State*: in memory, the messages of this epoch; on disk, one [`GroupRole`] for each group.
-//! * *Has no access to*: URLs, sockets, the clock, protobuf.
-//! * *Failures*: a message under another epoch than the one in force is refused by the receiver,
+//! - *State:* in memory, the messages of this epoch; on disk, one [`GroupRole`] for each group.
+//! - *Does not know:* URLs, sockets, the clock, protobuf.
+//! - *Errors:* a message under another epoch than the one in force is refused by the receiver,
 //!   and sent again by the sender under a later epoch.
 //!
 //! # Invariants
@@ -28,27 +28,29 @@
 //! dead has lost the authority over all its groups ([`Agent::joined_epoch`]). When it returns, its
 //! rows are merged into the successor's rows.
 
+mod copy_check;
+mod copy_progress;
+mod decision;
 mod effect;
 mod fence;
 mod handoff;
 mod handoff_state;
 mod receive;
-mod role_store;
 
-pub use crate::messages::{OwnershipMessage, TransferKind};
+pub use decision::OwnershipDecision;
 pub use effect::Effect;
 pub use fence::Fence;
-pub use role_store::{GroupRole, Role, RoleStore};
 
+use crate::messages::{GroupRole, Role};
+use copy_progress::CopyCheck;
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::Cluster;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
-use crivello_common::view::{Agent, AgentId, AgentState, View, ViewError};
+use crivello_common::view::{Agent, AgentId, View, ViewError};
 use foldhash::HashMap;
 use handoff_state::HandoffState;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Maximum number of groups whose replica sets are cached.
@@ -72,13 +74,9 @@ pub struct Ownership {
     replica_sets: RefCell<HashMap<GroupHash, ReplicaSet>>,
     /// Fence: the agent may not fetch at all while it is closed.
     pub fence: Fence,
-    /// Agents that have sent `ScanDone` in this epoch.
-    scanned: BTreeSet<AgentId>,
-    /// Agents that have sent `HandoffDone` in this epoch.
-    brought: BTreeSet<AgentId>,
-    /// Groups that others will send, with the senders.
-    awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
     handoff: HandoffState,
+    /// Check that all groups are copied; it continues over changes of the view.
+    copies: CopyCheck,
 }
 
 impl Ownership {
@@ -92,10 +90,8 @@ impl Ownership {
             owners: None,
             replica_sets: RefCell::default(),
             fence: Fence::new(settings.peer_lease(), now),
-            scanned: BTreeSet::new(),
-            brought: BTreeSet::new(),
-            awaited: BTreeMap::new(),
             handoff: HandoffState::default(),
+            copies: CopyCheck::default(),
         }
     }
 
@@ -121,9 +117,6 @@ impl Ownership {
             return Ok(false);
         }
         let owners = Owners::new(self.strategy, view)?;
-        self.scanned.clear();
-        self.brought.clear();
-        self.awaited.clear();
         self.handoff = HandoffState::default();
         self.replica_sets.get_mut().clear();
         self.owners = Some(owners);
@@ -136,13 +129,13 @@ impl Ownership {
     }
 
     fn alive(&self, id: AgentId) -> Option<&Agent> {
-        self.view()?.agent(id).filter(|agent| agent.state != AgentState::Dead)
+        self.view()?.living().find(|agent| agent.id == id)
     }
 
     /// Returns all other agents that are alive.
     fn others(&self) -> impl Iterator<Item = &Agent> {
-        let all = self.view().into_iter().flat_map(|view| &view.agents);
-        all.filter(|agent| agent.id != self.me && agent.state != AgentState::Dead)
+        let living = self.view().into_iter().flat_map(|view| view.living());
+        living.filter(|agent| agent.id != self.me)
     }
 
     /// Returns the holders of a group in the view in force.
@@ -187,21 +180,19 @@ impl Ownership {
             && self.myself().is_some_and(|me| tag.epoch >= me.joined_epoch)
     }
 
-    /// Returns the agents that have all of the group's rows according to `tag`.
-    fn in_sync(&self, tag: &GroupRole) -> BTreeSet<AgentId> {
-        let Role::Authority { in_sync } = &tag.role else { return BTreeSet::new() };
-        let is_in_sync = |&&(id, epoch): &&(AgentId, u64)| {
-            self.alive(id).is_some_and(|agent| epoch >= agent.joined_epoch)
-        };
-        in_sync.iter().filter(is_in_sync).map(|&(id, _)| id).collect()
+    /// Returns true if `holder` has all of the group's rows according to `tag`.
+    fn has_all_rows(&self, holder: AgentId, tag: &GroupRole) -> bool {
+        let Role::Authority { in_sync } = &tag.role else { return false };
+        let joined = self.alive(holder).map(|agent| agent.joined_epoch);
+        let is_current = |epoch| joined.is_some_and(|joined| epoch >= joined);
+        in_sync.iter().any(|&(id, epoch)| id == holder && is_current(epoch))
     }
 
-    /// Returns true if `holder` has all of the group's rows, as far as they were sent to it.
+    /// Returns true if this agent is the authority by `tag`, and `holder` has all of the group's
+    /// rows, as far as they were sent to it.
     #[must_use]
-    pub fn is_in_sync(&self, group: GroupHash, holder: AgentId, roles: &impl RoleStore) -> bool {
-        roles
-            .role(group)
-            .is_some_and(|tag| self.is_authority(&tag) && self.in_sync(&tag).contains(&holder))
+    pub fn is_in_sync(&self, tag: &GroupRole, holder: AgentId) -> bool {
+        self.is_authority(tag) && self.has_all_rows(holder, tag)
     }
 
     /// Returns true if no agent that was declared dead may still fetch by a peer lease of this
@@ -214,14 +205,22 @@ impl Ownership {
 
     /// Returns true if all agents that are alive have announced what they will send.
     fn all_scanned(&self) -> bool {
-        self.handoff.has_scanned() && self.others().all(|agent| self.scanned.contains(&agent.id))
+        self.handoff.has_scanned()
+            && self.others().all(|agent| self.handoff.scanned.contains(&agent.id))
     }
 
     /// Returns true if this agent owns `group` and may take the authority now.
     fn may_take_over(&self, group: GroupHash) -> bool {
         self.owner(group) == Some(self.me)
             && self.all_scanned()
-            && !self.awaited.contains_key(&group)
+            && !self.handoff.awaited.contains_key(&group)
+    }
+
+    /// Returns the time until which this agent may fetch unless a lease is renewed.
+    #[must_use]
+    pub fn fetch_deadline(&self) -> Timestamp {
+        let until = |_: &Agent| self.fence.until(self.others().map(|agent| agent.id));
+        self.myself().map_or(Timestamp::ZERO, until)
     }
 
     /// Returns true if a visit to a host of `group` may begin now. Takes the authority over the
@@ -229,19 +228,16 @@ impl Ownership {
     pub fn may_fetch(
         &mut self,
         group: GroupHash,
-        roles: &mut impl RoleStore,
+        decision: &mut OwnershipDecision<'_>,
         now: Timestamp,
     ) -> bool {
-        if self.myself().is_none() || !self.fence.is_open(now, self.others().map(|a| a.id)) {
+        if now >= self.fetch_deadline() || self.handoff.leaving.contains(&group) {
             return false;
         }
-        if self.handoff.is_leaving(group) {
-            return false;
-        }
-        match roles.role(group) {
+        match decision.role(group) {
             Some(tag) if self.is_authority(&tag) => true,
             tag if self.may_take_over(group) => {
-                self.take_over(group, tag.is_none(), roles);
+                self.take_over(group, tag.is_none(), decision);
                 true
             }
             _ => false,
@@ -250,27 +246,24 @@ impl Ownership {
 
     /// Takes the authority. If no agent has a row of the group, all its replicas are in sync as
     /// soon as the first row is stored.
-    fn take_over(&mut self, group: GroupHash, new: bool, roles: &mut impl RoleStore) {
-        if !new {
-            self.handoff.request_scan();
-        }
+    fn take_over(&mut self, group: GroupHash, new: bool, decision: &mut OwnershipDecision<'_>) {
+        self.handoff.again |= !new;
         let epoch = self.epoch();
         let replicas = if new { self.replicas(group) } else { Arc::default() };
         let in_sync = replicas.iter().map(|&id| (id, epoch)).collect();
-        roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
+        decision.set_role(group, epoch, Role::Authority { in_sync });
     }
 
     /// Updates the role before rows of `group` are stored because this agent owns it.
-    pub fn store_as_owner(&mut self, group: GroupHash, roles: &mut impl RoleStore) {
-        let tag = roles.role(group);
+    pub fn store_as_owner(&mut self, group: GroupHash, decision: &mut OwnershipDecision<'_>) {
+        let tag = decision.role(group);
         let new = tag.is_none();
         match tag {
-            Some(tag) if self.is_authority(&tag) => self.send_to_replicas(group, roles),
-            _ if self.may_take_over(group) => self.take_over(group, new, roles),
+            Some(tag) if self.is_authority(&tag) => self.send_to_replicas(group, decision),
+            _ if self.may_take_over(group) => self.take_over(group, new, decision),
             None | Some(GroupRole { role: Role::Replica { .. }, .. }) => {
                 // From now on there may be rows here that no other agent has.
-                let role = Role::Pending { new };
-                roles.set_role(group, Some(GroupRole { epoch: self.epoch(), role }));
+                decision.set_role(group, self.epoch(), Role::Pending { new });
             }
             Some(_) => {}
         }
@@ -278,18 +271,24 @@ impl Ownership {
 
     /// Removes agents outside the replica set from `in_sync`: changes of `group` are sent to
     /// replicas only.
-    pub fn send_to_replicas(&self, group: GroupHash, roles: &mut impl RoleStore) {
-        if let Some(tag) = roles.role(group).filter(|tag| self.is_authority(tag)) {
+    pub fn send_to_replicas(&self, group: GroupHash, decision: &mut OwnershipDecision<'_>) {
+        if let Some(tag) = decision.role(group).filter(|tag| self.is_authority(tag)) {
             let replicas = self.replicas(group);
-            self.keep_in_sync(group, tag, |id| replicas.contains(&id), roles);
+            self.keep_in_sync(group, tag, |id| replicas.contains(&id), decision);
         }
+    }
+
+    /// Sets the role for a group of which rows are left here, although its deletion had begun: no
+    /// other agent is known to have them.
+    pub fn keep_deleted(&self, group: GroupHash, decision: &mut OwnershipDecision<'_>) {
+        decision.set_role(group, self.epoch(), Role::Pending { new: false });
     }
 
     /// Updates the role before rows of `group` change here although another agent owns it; the
     /// owner is sent the change.
-    pub fn store_as_former_owner(&mut self, group: GroupHash, roles: &mut impl RoleStore) {
-        if let Some(tag) = roles.role(group) {
-            self.keep_in_sync(group, tag, |_| false, roles);
+    pub fn store_as_former_owner(&self, group: GroupHash, decision: &mut OwnershipDecision<'_>) {
+        if let Some(tag) = decision.role(group) {
+            self.keep_in_sync(group, tag, |_| false, decision);
         }
     }
 
@@ -299,34 +298,44 @@ impl Ownership {
         group: GroupHash,
         tag: GroupRole,
         keep: impl Fn(AgentId) -> bool,
-        roles: &mut impl RoleStore,
+        decision: &mut OwnershipDecision<'_>,
     ) {
         let GroupRole { epoch, role: Role::Authority { mut in_sync } } = tag else { return };
         let n_in_sync = in_sync.len();
         in_sync.retain(|&(id, _)| keep(id));
         if in_sync.len() < n_in_sync {
-            roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
+            decision.set_role(group, epoch, Role::Authority { in_sync });
         }
     }
 
     /// Updates the role before rows of `group` are stored because its owner `of` wants a copy here.
-    pub fn store_as_replica(&mut self, group: GroupHash, of: AgentId, roles: &mut impl RoleStore) {
-        let epoch = self.epoch();
-        match roles.role(group) {
-            None => roles
-                .set_role(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![of] } })),
-            Some(GroupRole { role: Role::Replica { from: mut all }, .. }) if !all.contains(&of) => {
-                all.push(of);
-                roles.set_role(group, Some(GroupRole { epoch, role: Role::Replica { from: all } }));
-            }
-            // This agent hands off its own rows itself.
-            Some(_) => {}
-        }
+    pub fn store_as_replica(
+        &self,
+        group: GroupHash,
+        of: AgentId,
+        decision: &mut OwnershipDecision<'_>,
+    ) {
+        let mut from = match decision.role(group).map(|tag| tag.role) {
+            None => Vec::new(),
+            Some(Role::Replica { from }) if !from.contains(&of) => from,
+            // This agent hands off its own rows itself. The replicas of its own time as the owner
+            // are not sent the rows being stored.
+            Some(Role::Authority { .. }) => return self.store_as_former_owner(group, decision),
+            Some(_) => return,
+        };
+        from.push(of);
+        decision.set_role(group, self.epoch(), Role::Replica { from });
+    }
+
+    /// Returns the progress of this epoch's handoff, for people.
+    #[must_use]
+    pub const fn handoff(&self) -> &impl std::fmt::Debug {
+        &self.handoff
     }
 
     /// Returns true if nothing is left to send, to receive or to await in this epoch.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.all_scanned() && self.awaited.is_empty() && self.handoff.is_over()
+        self.handoff.has_taken_over && self.handoff.awaited.is_empty() && self.handoff.is_over()
     }
 }

@@ -5,13 +5,10 @@ use crivello_proto::v1;
 use std::sync::Arc;
 use tonic::Status;
 
-/// A message that violates the protocol.
+/// The reason why a message violates the protocol.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum PeerError {
-    /// The message is malformed.
-    #[error("malformed message: {0}")]
-    Malformed(String),
-}
+#[error("malformed message: {0}")]
+pub struct PeerError(pub(super) String);
 
 impl From<PeerError> for Status {
     fn from(error: PeerError) -> Self {
@@ -21,7 +18,7 @@ impl From<PeerError> for Status {
 
 /// Returns the envelope of a request.
 pub(super) fn envelope(envelope: Option<v1::Envelope>) -> Result<v1::Envelope, PeerError> {
-    envelope.ok_or_else(|| PeerError::Malformed("the request has no envelope".to_owned()))
+    envelope.ok_or_else(|| PeerError("the request has no envelope".to_owned()))
 }
 
 /// Returns the later view of a rejection, if it has one.

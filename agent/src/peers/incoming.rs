@@ -8,7 +8,7 @@ use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::{Ack, LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::{AgentId, AgentState, View};
+use crivello_common::view::{AgentId, View};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::acknowledgement::Outcome;
@@ -47,11 +47,18 @@ const CALLS_MAX: u32 = 32;
 
 /// Handles the requests of other agents. The functions must not block. The acknowledgement may be
 /// sent later and from any thread; until then at most [`PEER_WINDOW`] packets of one stream are
-/// passed on. Dropping the sender of the acknowledgement rejects the request for now: a packet, and
-/// all that follow it, are sent again.
+/// passed on. Dropping the sender of the acknowledgement rejects the request for now.
 pub trait PeerHandler: Send + Sync + 'static {
-    /// Handles the next packet of a stream. `epoch` was in force when it arrived.
-    fn on_packet(&self, from: PacketOrigin, epoch: u64, body: Body, ack: oneshot::Sender<Ack>);
+    /// Handles the next packet of a stream. `epoch` was in force when it arrived. Returns false if
+    /// there is no room for it: then no later packet of the stream is passed on, because packets of a
+    /// lane are handled in order; the sender repeats all of them on a new stream.
+    fn on_packet(
+        &self,
+        from: PacketOrigin,
+        epoch: u64,
+        body: Body,
+        ack: oneshot::Sender<Ack>,
+    ) -> bool;
     /// Handles a batch of IP lease messages. Batches arrive in any order.
     fn on_ip_leases(&self, from: AgentId, epoch: u64, batch: LeaseBatch, ack: oneshot::Sender<Ack>);
     /// Handles a request for a robots.txt of a host in one of this agent's groups, with one fetch.
@@ -170,7 +177,8 @@ struct PeerService {
 }
 
 impl PeerService {
-    /// Passes a packet to the handler. Returns false if a later stream has begun.
+    /// Passes a packet to the handler. Returns false if the stream is over: a later one has begun, or
+    /// a packet found no room.
     fn deliver(
         &self,
         sender: PacketOrigin,
@@ -183,20 +191,19 @@ impl PeerService {
         if *latest > stream {
             return false;
         }
-        *latest = stream;
         // Under the lock: packets of one lane reach the handler in order.
-        self.handler.on_packet(sender, stream.0, body, ack);
-        true
+        let is_passed_on = self.handler.on_packet(sender, stream.0, body, ack);
+        let (epoch, number) = stream;
+        *latest = (epoch, number.saturating_add(u64::from(!is_passed_on)));
+        is_passed_on
     }
 
     /// Checks that `epoch` is in force and `sender` alive in it. The error is the rejection.
     fn check(&self, sender: AgentId, epoch: u64) -> Result<(), v1::ViewMismatch> {
         let view = self.views.borrow();
-        let Some(view) = view.as_deref() else {
-            return Err(v1::ViewMismatch { epoch: 0, view: None });
-        };
-        let alive = view.agent(sender).is_some_and(|agent| agent.state != AgentState::Dead);
-        if view.epoch == epoch && alive { Ok(()) } else { Err(mismatch(view, epoch)) }
+        let view = view.as_deref();
+        let admits = view.is_some_and(|view| view.epoch == epoch && view.is_alive(sender));
+        if admits { Ok(()) } else { Err(mismatch(view, epoch)) }
     }
 
     /// Returns the acknowledgement of request `id`, made in `epoch`.
@@ -204,10 +211,7 @@ impl PeerService {
         let outcome = match ack {
             Ack::Done => Outcome::Accepted(v1::Empty {}),
             Ack::OtherEpoch => {
-                let view = self.views.borrow();
-                let view = view.as_deref();
-                let mismatch = view.map_or_else(v1::ViewMismatch::default, |v| mismatch(v, epoch));
-                Outcome::ViewMismatch(mismatch)
+                Outcome::ViewMismatch(mismatch(self.views.borrow().as_deref(), epoch))
             }
         };
         v1::Acknowledgement { id, outcome: Some(outcome) }
@@ -233,8 +237,9 @@ impl PeerService {
     }
 }
 
-/// Returns the rejection of a request that was made in `epoch`.
-fn mismatch(view: &View, epoch: u64) -> v1::ViewMismatch {
+/// Returns the rejection of a request that was made in `epoch`, by the view in force.
+fn mismatch(view: Option<&View>, epoch: u64) -> v1::ViewMismatch {
+    let Some(view) = view else { return v1::ViewMismatch::default() };
     let later = (view.epoch > epoch).then(|| v1::View::from(view));
     v1::ViewMismatch { epoch: view.epoch, view: later }
 }
@@ -297,7 +302,7 @@ impl Stream {
         let behind_us = self.service.clock.now().0.wrapping_sub(sent_at).cast_signed();
         let sender = PacketOrigin { id: sender, behind_us };
         if !self.service.deliver(sender, (epoch, packet.stream), body, ack) {
-            return Err(Status::aborted("a newer stream replaces this one"));
+            return Err(Status::aborted("the stream is over: send its packets on a new one"));
         }
         self.bytes += bytes;
         let handled = acked.map(move |ack| Handled { id, epoch, bytes, ack: ack.ok() });

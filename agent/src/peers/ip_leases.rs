@@ -19,7 +19,7 @@ fn address(bytes: &[u8]) -> Result<IpAddr, PeerError> {
     let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
     let v6 = || <[u8; 16]>::try_from(bytes).map(IpAddr::from);
     v4.or_else(|_| v6()).map_err(|_| {
-        PeerError::Malformed(format!("an IP address has {} bytes instead of 4 or 16", bytes.len()))
+        PeerError(format!("an IP address has {} bytes instead of 4 or 16", bytes.len()))
     })
 }
 
@@ -38,27 +38,24 @@ pub(super) fn to_wire(envelope: Option<v1::Envelope>, batch: LeaseBatch) -> v1::
         held: report.held.into_iter().map(held).collect(),
         is_clear: report.is_clear,
     });
-    let request = |request| match request {
-        LeaseRequest::Acquire { address, requested_at } => v1::IpLeaseFromBorrower {
-            address: bytes(address),
-            requested_at: requested_at.0,
-            rest_us: None,
-        },
-        LeaseRequest::Return { address, requested_at, rest } => v1::IpLeaseFromBorrower {
-            address: bytes(address),
-            requested_at: requested_at.0,
-            rest_us: Some(micros(rest)),
-        },
+    let request = |request| {
+        let (address, requested_at, rest) = match request {
+            LeaseRequest::Acquire { address, requested_at } => (address, requested_at, None),
+            LeaseRequest::Return { address, requested_at, rest } => {
+                (address, requested_at, Some(micros(rest)))
+            }
+        };
+        let (address, requested_at) = (bytes(address), requested_at.0);
+        v1::IpLeaseFromBorrower { address, requested_at, rest_us: rest }
     };
-    let notice = |notice| match notice {
-        LeaseNotice::Granted { address, requested_at, rest } => v1::IpLeaseFromLessor {
-            address: bytes(address),
-            requested_at: Some(requested_at.0),
-            rest_us: micros(rest),
-        },
-        LeaseNotice::Wanted { address } => {
-            v1::IpLeaseFromLessor { address: bytes(address), requested_at: None, rest_us: 0 }
-        }
+    let notice = |notice| {
+        let (address, requested_at, rest_us) = match notice {
+            LeaseNotice::Granted { address, requested_at, rest } => {
+                (address, Some(requested_at.0), micros(rest))
+            }
+            LeaseNotice::Wanted { address } => (address, None, 0),
+        };
+        v1::IpLeaseFromLessor { address: bytes(address), requested_at, rest_us }
     };
     v1::IpLeaseBatch {
         envelope,
@@ -77,9 +74,9 @@ pub(super) fn from_wire(batch: v1::IpLeaseBatch) -> Result<(v1::Envelope, LeaseB
             remaining: Duration::from_micros(held.remaining_us),
         })
     };
-    let report = |report: v1::IpLeaseReport| {
-        let held: Result<_, PeerError> = report.held.iter().map(held).collect();
-        Ok::<_, PeerError>(LeaseReport { held: held?, is_clear: report.is_clear })
+    let report = |v1::IpLeaseReport { held: all, is_clear }| {
+        let all = all.iter().map(held).collect::<Result<_, PeerError>>();
+        all.map(|held| LeaseReport { held, is_clear })
     };
     let request = |request: v1::IpLeaseFromBorrower| {
         let address = address(&request.address)?;

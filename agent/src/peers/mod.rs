@@ -1,13 +1,13 @@
 //! The transport between agents: packets of facts, rows and ownership messages on ordered streams,
 //! and single calls for peer leases, IP leases and robots.txt files.
 //!
-//! *In*: bodies of packets for an agent of the view; packets of other agents.
-//! *Out*: acknowledgements ([`PeerEvent`]); the packets of others, to a [`PeerHandler`].
-//! *State*: the unacknowledged packets of each agent and [`Lane`], in memory and bounded. All of
-//! them are on disk elsewhere, and dropped when the epoch ends.
-//! *No access to*: ownership of groups, the meaning of facts, the crawl database.
-//! *Errors*: [`PeerError`] for malformed messages, which have no effect; [`Rejected`] for packets
-//! that do not fit; a broken connection is opened again. A slow agent delays only its own packets.
+//! - *Input:* bodies of packets for an agent of the view; packets of other agents.
+//! - *Output:* acknowledgements ([`PeerEvent`]); the packets of others, to a [`PeerHandler`].
+//! - *State:* the unacknowledged packets of each agent and [`Lane`], in memory and bounded. All of
+//!   them are on disk elsewhere, and dropped when the epoch ends.
+//! - *Does not know:* ownership of groups, the meaning of facts, the crawl database.
+//! - *Errors:* [`PeerError`] for malformed messages, which have no effect; [`Rejected`] for packets
+//!   that do not fit; a broken connection is opened again. A slow agent delays only its own packets.
 //!
 //! ```text
 //!   offer ─► Queue ─► PeerStream ══ one stream a lane ══► PeerService ─► PeerHandler

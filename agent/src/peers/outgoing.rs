@@ -10,7 +10,7 @@ use super::{ip_leases, robots};
 use crate::messages::{LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::{Agent, AgentId, AgentState, View};
+use crivello_common::view::{Agent, AgentId, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::acknowledgement::Outcome;
 use crivello_proto::{PACKET_SIZE_MAX, dial, v1};
@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::transport::{Channel, Endpoint, Error};
+use tonic::transport::{Channel, Error};
 use tonic::{Response, Status};
 
 /// Maximum time to connect.
@@ -89,8 +89,8 @@ struct State {
 #[derive(Debug)]
 struct Peer {
     address: String,
-    main: LaneSender,
-    replicas: LaneSender,
+    /// By [`Lane`].
+    lanes: [LaneSender; 2],
 }
 
 /// One lane to one agent. Each lane has its own connection, so that a full lane does not block the
@@ -104,10 +104,7 @@ struct LaneSender {
 
 impl Peer {
     const fn lane(&self, lane: Lane) -> &LaneSender {
-        match lane {
-            Lane::Main => &self.main,
-            Lane::Replicas => &self.replicas,
-        }
+        &self.lanes[lane as usize]
     }
 }
 
@@ -125,13 +122,6 @@ impl Outgoing {
         Self { me, tls, runtime, events, clock, state: Mutex::default() }
     }
 
-    fn endpoint(&self, address: &str) -> Result<Endpoint, Error> {
-        Ok(dial::to(address, self.tls.as_ref())?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT))
-    }
-
     /// Enters the epoch of a later view: all queues are emptied; connections to agents whose address
     /// is unchanged are kept. Ignores a view that is not later.
     pub fn set_view(&self, view: &View) {
@@ -141,10 +131,7 @@ impl Outgoing {
         }
         state.epoch = view.epoch;
         let mut before = std::mem::take(&mut state.peers);
-        for agent in &view.agents {
-            if agent.id == self.me || agent.state == AgentState::Dead {
-                continue;
-            }
+        for agent in view.living().filter(|agent| agent.id != self.me) {
             let known = before.remove(&agent.id).filter(|known| known.address == agent.address);
             match self.peer(agent, known) {
                 Ok(peer) => {
@@ -158,17 +145,19 @@ impl Outgoing {
     }
 
     fn peer(&self, agent: &Agent, known: Option<Peer>) -> Result<Peer, Error> {
-        let (main, replicas) = match known {
-            Some(known) => (known.main.channel, known.replicas.channel),
+        let channels = match known {
+            Some(known) => known.lanes.map(|lane| lane.channel),
             None => {
-                let endpoint = self.endpoint(&agent.address)?;
+                let endpoint = dial::to(&agent.address, self.tls.as_ref())?
+                    .connect_timeout(CONNECT_TIMEOUT)
+                    .http2_keep_alive_interval(KEEP_ALIVE)
+                    .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
                 let _runtime = self.runtime.enter();
-                let open = || dial::lazy(&endpoint, self.tls.as_ref());
-                (open(), open())
+                [(); 2].map(|()| dial::lazy(&endpoint, self.tls.as_ref()))
             }
         };
-        let (main, replicas) = (self.lane(agent.id, main), self.lane(agent.id, replicas));
-        Ok(Peer { address: agent.address.clone(), main, replicas })
+        let lanes = channels.map(|channel| self.lane(agent.id, channel));
+        Ok(Peer { address: agent.address.clone(), lanes })
     }
 
     fn lane(&self, peer: AgentId, channel: Channel) -> LaneSender {
@@ -268,20 +257,16 @@ impl Outgoing {
     /// the epoch.
     fn call_channel(&self, to: AgentId) -> Result<(Channel, u64), Status> {
         let state = self.state.lock();
-        let peer = state.peers.get(&to);
-        let peer =
-            peer.ok_or_else(|| Status::not_found("no live agent with this id in the view"))?;
-        Ok((peer.replicas.channel.clone(), state.epoch))
+        let unknown = || Status::not_found("no live agent with this id in the view");
+        let peer = state.peers.get(&to).ok_or_else(unknown)?;
+        Ok((peer.lane(Lane::Replicas).channel.clone(), state.epoch))
     }
 
     /// True if every packet of this epoch is acknowledged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let state = self.state.lock();
-        state
-            .peers
-            .values()
-            .all(|peer| peer.main.queue.is_empty() && peer.replicas.queue.is_empty())
+        state.peers.values().flat_map(|peer| &peer.lanes).all(|lane| lane.queue.is_empty())
     }
 }
 

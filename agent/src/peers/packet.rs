@@ -78,15 +78,13 @@ impl From<Body> for Wire {
             Body::Rows { group, facts, kind, last } => {
                 Self::Rows(v1::Rows { group: group.0, facts, kind: Some(kind.into()), last })
             }
-            Body::Ownership(OwnershipMessage::WillSend(groups)) => Self::WillSend(to_wire(groups)),
-            Body::Ownership(OwnershipMessage::ScanDone) => Self::ScanDone(v1::Empty {}),
-            Body::Ownership(OwnershipMessage::HandoffDone) => Self::HandoffDone(v1::Empty {}),
-            Body::Ownership(OwnershipMessage::MayDropReplica(groups)) => {
-                Self::MayDropReplica(to_wire(groups))
-            }
-            Body::Ownership(OwnershipMessage::DropReplica(groups)) => {
-                Self::DropReplica(to_wire(groups))
-            }
+            Body::Ownership(message) => match message {
+                OwnershipMessage::WillSend(groups) => Self::WillSend(to_wire(groups)),
+                OwnershipMessage::ScanDone => Self::ScanDone(v1::Empty {}),
+                OwnershipMessage::HandoffDone => Self::HandoffDone(v1::Empty {}),
+                OwnershipMessage::MayDropReplica(groups) => Self::MayDropReplica(to_wire(groups)),
+                OwnershipMessage::DropReplica(groups) => Self::DropReplica(to_wire(groups)),
+            },
         }
     }
 }
@@ -95,7 +93,8 @@ impl TryFrom<Option<Wire>> for Body {
     type Error = PeerError;
 
     fn try_from(body: Option<Wire>) -> Result<Self, PeerError> {
-        let missing = |what: &str| PeerError::Malformed(format!("the packet has no {what}"));
+        use OwnershipMessage::{DropReplica, HandoffDone, MayDropReplica, ScanDone, WillSend};
+        let missing = |what: &str| PeerError(format!("the packet has no {what}"));
         Ok(match body.ok_or_else(|| missing("body"))? {
             Wire::Facts(v1::Facts { facts }) => Self::Facts(facts),
             Wire::ReplicaFacts(v1::Facts { facts }) => Self::ReplicaFacts(facts),
@@ -109,17 +108,11 @@ impl TryFrom<Option<Wire>> for Body {
                 };
                 Self::Rows { group: GroupHash(group), facts, kind, last }
             }
-            Wire::WillSend(groups) => {
-                Self::Ownership(OwnershipMessage::WillSend(from_wire(groups)))
-            }
-            Wire::ScanDone(v1::Empty {}) => Self::Ownership(OwnershipMessage::ScanDone),
-            Wire::HandoffDone(v1::Empty {}) => Self::Ownership(OwnershipMessage::HandoffDone),
-            Wire::MayDropReplica(groups) => {
-                Self::Ownership(OwnershipMessage::MayDropReplica(from_wire(groups)))
-            }
-            Wire::DropReplica(groups) => {
-                Self::Ownership(OwnershipMessage::DropReplica(from_wire(groups)))
-            }
+            Wire::WillSend(groups) => Self::Ownership(WillSend(from_wire(groups))),
+            Wire::ScanDone(v1::Empty {}) => Self::Ownership(ScanDone),
+            Wire::HandoffDone(v1::Empty {}) => Self::Ownership(HandoffDone),
+            Wire::MayDropReplica(groups) => Self::Ownership(MayDropReplica(from_wire(groups))),
+            Wire::DropReplica(groups) => Self::Ownership(DropReplica(from_wire(groups))),
         })
     }
 }

@@ -8,8 +8,7 @@ use crivello_proto::v1;
 use crivello_proto::v1::fetch_robots_response::Outcome;
 
 pub(super) fn parse_url(text: &str) -> Result<CrawlUrl, PeerError> {
-    CrawlUrl::parse(text)
-        .map_err(|reason| PeerError::Malformed(format!("a URL: {}", reason.description())))
+    CrawlUrl::parse(text).map_err(|reason| PeerError(format!("a URL: {}", reason.description())))
 }
 
 pub(super) fn to_wire(found: &RobotsOutcome) -> v1::FetchRobotsResponse {
@@ -29,13 +28,13 @@ pub(super) fn from_wire(
     Ok(Some(match response.outcome {
         Some(Outcome::Rules(bytes)) => {
             let rules = Rules::from_bytes(&bytes);
-            let rules = rules.map_err(|error| PeerError::Malformed(format!("rules: {error}")))?;
+            let rules = rules.map_err(|error| PeerError(format!("rules: {error}")))?;
             RobotsOutcome::Rules(rules.shared())
         }
         Some(Outcome::Missing(v1::Empty {})) => RobotsOutcome::Missing,
         Some(Outcome::Unreachable(v1::Empty {})) => RobotsOutcome::Unreachable,
         Some(Outcome::Redirect(url)) => RobotsOutcome::Redirect(parse_url(&url)?),
         Some(Outcome::ViewMismatch(_)) => return Ok(None),
-        None => return Err(PeerError::Malformed("an empty response".to_owned())),
+        None => return Err(PeerError("an empty response".to_owned())),
     }))
 }

@@ -1,19 +1,19 @@
 //! Exact duplicates: the page that was archived first with a payload.
 //!
-//! - *In*: the digest of a page's payload.
-//! - *Out*: the earlier page with the same payload, if there is one.
-//! - *State*: on disk, the first page of each digest; in memory, first pages on their way to the
+//! - *Input:* the digest of a page's payload.
+//! - *Output:* the earlier page with the same payload, if there is one.
+//! - *State:* on disk, the first page of each digest; in memory, first pages on their way to the
 //!   commit.
-//! - *Never knows*: the use of a duplicate.
-//! - *Errors*: [`DiskError`].
+//! - *Does not know:* the use of a duplicate.
+//! - *Errors:* [`DiskError`].
 //!
 //! A revisit must not be committed before the page that it refers to: after a kill in between it
 //! would refer to nothing. Commits keep the order in which pages are handed over, so a duplicate
 //! waits until its first page has been ([`First`]).
 
-use crate::messages::ContentDigest;
 use crate::storage::values::ContentRow;
-use crate::storage::{Database, DiskError, Family};
+use crate::storage::{Database, DiskError};
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Timestamp;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -83,8 +83,8 @@ impl Duplicates {
                 Entry::Vacant(place) => {
                     // Read under the entry's lock: a claim is settled only after its commit is
                     // visible.
-                    if let Some(row) = self.disk.get(Family::Content, &digest)? {
-                        return ContentRow::decode(&row).map(Claim::Duplicate);
+                    if let Some(row) = self.disk.row(&digest)? {
+                        return Ok(Claim::Duplicate(row));
                     }
                     let first = First::default();
                     place.insert((ContentRow { at, url: url.into() }, first.0.clone()));
@@ -107,7 +107,7 @@ impl Duplicates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::Batch;
+    use crate::storage::{Batch, Family};
     use crivello_common::config::State;
     use std::sync::mpsc::{SyncSender, sync_channel};
     use std::time::Duration;
@@ -161,7 +161,7 @@ mod tests {
         };
         first.handed_over();
         let mut batch = Batch::default();
-        duplicates.disk.put(&mut batch, Family::Content, &digest, &row("http://a/").encode());
+        batch.put(Family::Content, &digest, &row("http://a/").encode());
         duplicates.disk.commit(&batch).unwrap();
         duplicates.settle(&digest);
         assert!(duplicates.on_their_way.is_empty());

@@ -1,11 +1,11 @@
 //! Processing of results: the parts of a response that are stored, and its links.
 //!
-//! - *In*: a [`Fetched`](crate::messages::Fetched) result.
-//! - *Out*: its [`Processed`] parts: links that passed the rules, or the sitemaps of a robots.txt;
+//! - *Input:* a [`Fetched`](crate::messages::Fetched) result.
+//! - *Output:* its [`Processed`] parts: links that passed the rules, or the sitemaps of a robots.txt;
 //!   the digest of the payload, and whether it is a duplicate; archive records.
-//! - *State*: buffers, the link rules in force, payloads that are not committed yet.
-//! - *Never knows*: the clock, threads, queues.
-//! - *Errors*: none. A failed look-up of a duplicate is logged, and the page is archived as if it
+//! - *State:* buffers, the link rules in force, payloads that are not committed yet.
+//! - *Does not know:* the clock, threads, queues.
+//! - *Errors:* none. A failed look-up of a duplicate is logged, and the page is archived as if it
 //!   were new.
 
 pub mod duplicates;

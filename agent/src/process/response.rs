@@ -1,16 +1,16 @@
 //! Processing of one result after another, with the same buffers.
 
 use super::duplicates::{Claim, Duplicates, First};
-use super::links::LinkRules;
-use crate::messages::{
-    ContentDigest, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, WarcRecord,
-};
+use super::links::{LinkRules, Parent};
+use crate::messages::{FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, WarcRecord};
 use crate::storage::DiskError;
 use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
-use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder, WarcDigest};
+use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder};
 use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::hash::ContentDigest;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
 use crivello_html::{ParseInput, Parser};
 use std::sync::Arc;
@@ -47,6 +47,7 @@ impl Processed {
 /// Processor of results, with buffers.
 pub struct ResponseProcessor {
     fixed: Arc<Fixed>,
+    hasher: KeyedHasher,
     rules: RulesInForce,
     duplicates: Arc<Duplicates>,
     /// True if sitemaps are fetched.
@@ -61,6 +62,7 @@ impl ResponseProcessor {
     pub fn new(
         fixed: Arc<Fixed>,
         live: &Live,
+        hasher: KeyedHasher,
         rules: RulesInForce,
         duplicates: Arc<Duplicates>,
     ) -> Self {
@@ -69,6 +71,7 @@ impl ResponseProcessor {
             records: RecordBuilder::new(&fixed.store),
             sitemaps: live.links.sitemaps,
             fixed,
+            hasher,
             rules,
             duplicates,
         }
@@ -92,7 +95,10 @@ impl ResponseProcessor {
 
     fn response(&mut self, fetched: &Fetched, response: &Response) -> Processed {
         let (links, discards, charset) = match &fetched.row {
-            Some(row) => self.links(fetched, response, row.kind, row.depth),
+            Some(row) => {
+                let group = fetched.host.group;
+                self.links(fetched, response, Parent { group, kind: row.kind, depth: row.depth })
+            }
             None => self.sitemaps(fetched, response),
         };
         let capture = Capture {
@@ -106,9 +112,10 @@ impl ResponseProcessor {
             request_head: &response.request_head,
             body: &response.body,
             truncated: response.truncated,
+            certificate: response.certificate,
         };
         let digests = Digests::of(&capture, self.fixed.store.digest);
-        let (digest, original, first) = self.identify(fetched, response, &digests.payload);
+        let (digest, original, first) = self.identify(fetched, response);
         let original_capture = original.as_ref().map(|o| OriginalCapture { url: &o.url, at: o.at });
         let outlinks = links.iter().map(|link| link.url.as_str());
         let records = self.records.build(&capture, &digests, original_capture.as_ref(), outlinks);
@@ -126,18 +133,17 @@ impl ResponseProcessor {
         &mut self,
         fetched: &Fetched,
         response: &Response,
-        kind: LinkKind,
-        depth: u16,
+        parent: Parent,
     ) -> (Vec<Found>, DiscardTally, Option<&'static str>) {
         let page = self.parser.parse(ParseInput {
             url: &fetched.url,
             status: response.status,
             headers: &response.headers,
             body: &response.body,
-            kind,
+            kind: parent.kind,
         });
         let hrefs = page.links.map(|link| (link.href, link.kind, link.nofollow));
-        let (links, mut discards) = self.rules.load().collect(&page.base, hrefs, (kind, depth));
+        let (links, mut discards) = self.rules.load().collect(&page.base, hrefs, parent);
         discards.add(Discard::TooManyLinks, page.links_over);
         (links, discards, page.charset)
     }
@@ -157,7 +163,8 @@ impl ResponseProcessor {
         };
         let rules = Rules::parse(&text, &self.fixed.identity.user_agent_name);
         let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
-        let (links, discards) = self.rules.load().collect(&base, hrefs, (LinkKind::Page, 0));
+        let parent = Parent { group: fetched.host.group, kind: LinkKind::Page, depth: 0 };
+        let (links, discards) = self.rules.load().collect(&base, hrefs, parent);
         (links, discards, None)
     }
 
@@ -167,7 +174,6 @@ impl ResponseProcessor {
         &self,
         fetched: &Fetched,
         response: &Response,
-        digest: &WarcDigest,
     ) -> (Option<ContentDigest>, Option<ContentRow>, Option<First>) {
         let whole = response.status == 200
             && response.truncated.is_none()
@@ -176,7 +182,7 @@ impl ResponseProcessor {
         if !whole || !self.fixed.store.revisits {
             return (None, None, None);
         }
-        let digest = digest.content();
+        let digest = self.hasher.content(&response.body);
         match self.claim(digest, fetched) {
             Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
             Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),

@@ -5,11 +5,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The name of [`IdleReason::Paused`].
-const PAUSED: &str = "paused";
-/// The name of [`IdleReason::NoLease`].
-const NO_LEASE: &str = "no-lease";
-
 /// Reason why the scheduler waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleReason {
@@ -24,7 +19,7 @@ pub enum IdleReason {
 /// Total time that the scheduler waited, by reason.
 #[derive(Debug, Default)]
 pub struct IdleTimes {
-    paces: [AtomicU64; Bottleneck::NAMES.len()],
+    paces: [AtomicU64; Bottleneck::ALL.len()],
     paused: AtomicU64,
     no_lease: AtomicU64,
 }
@@ -43,8 +38,9 @@ impl IdleTimes {
 
     /// Returns the name of each reason, with its total time.
     pub fn read(&self) -> impl Iterator<Item = (&'static str, Duration)> {
-        let others = [(PAUSED, &self.paused), (NO_LEASE, &self.no_lease)];
-        let all = Bottleneck::NAMES.into_iter().zip(&self.paces).chain(others);
+        let others = [("paused", &self.paused), ("no-lease", &self.no_lease)];
+        let names = Bottleneck::ALL.into_iter().map(|(_, name, _)| name);
+        let all = names.zip(&self.paces).chain(others);
         all.map(|(name, us)| (name, Duration::from_micros(us.load(Relaxed))))
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Lifecycle of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lifecycle {
     /// Time when the run began.
     pub started: Timestamp,
@@ -46,13 +46,7 @@ impl Lifecycle {
             started: now,
             // If the wall clock was ahead then, that is no reason to wait longer.
             visits_from: closed_at.unwrap_or_default().min(now) + ip_delay,
-            stop: CancellationToken::new(),
-            abandoned: AtomicBool::new(false),
-            drain_requested: AtomicBool::new(false),
-            stays_member: AtomicBool::new(false),
-            over: AtomicBool::new(false),
-            end: Mutex::new(None),
-            ended: Condvar::new(),
+            ..Self::default()
         }
     }
 

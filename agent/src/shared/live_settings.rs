@@ -121,19 +121,22 @@ impl LiveSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_common::config::{AssignBy, Settings};
+    use crivello_common::config::Settings;
+    use crivello_common::identity::KeyedHasher;
     use std::time::Duration;
 
     #[test]
     fn a_revision_is_in_force_once_the_crawl_database_and_then_the_workbench_have_applied_it() {
         let settings = Settings::default();
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(
-            LinkRules::compile(&settings.live, AssignBy::Domain).unwrap(),
+            LinkRules::compile(&settings.live, &settings.fixed, KeyedHasher::with_public_key())
+                .unwrap(),
         ));
         let live = LiveSettings::new(&settings.live);
         live.begin(3);
         assert!(live.pending_for_crawldb().is_none() && live.pending_for_workbench().is_none());
-        let compiled = LinkRules::compile(&settings.live, AssignBy::Domain).unwrap();
+        let hasher = KeyedHasher::with_public_key();
+        let compiled = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
         let mut brisk = settings.clone();
         brisk.live.politeness.delay = Duration::from_millis(70);
         live.put(brisk.live.clone(), 4, &rules, compiled.clone());

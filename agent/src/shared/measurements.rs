@@ -1,11 +1,11 @@
 //! Durations and counts that the threads of a crawl measure as they work.
 
 use super::idle_times::IdleTimes;
-use crivello_common::metrics::{Histogram, WORK_BUCKETS};
+use crivello_common::metrics::Histogram;
 use std::sync::atomic::AtomicU64;
 
 /// Durations and counts. Each is updated once a page or once a batch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Measurements {
     /// Time to process one response: links, digest, records.
     pub parse: Histogram,
@@ -29,23 +29,4 @@ pub struct Measurements {
     pub groups_out: AtomicU64,
     /// Groups received with all their rows.
     pub groups_in: AtomicU64,
-}
-
-impl Default for Measurements {
-    fn default() -> Self {
-        let work = || Histogram::new(WORK_BUCKETS);
-        Self {
-            parse: work(),
-            store: work(),
-            commit: work(),
-            state_sync: work(),
-            parser_wait: work(),
-            commit_wait: work(),
-            idle: IdleTimes::default(),
-            visits: AtomicU64::new(0),
-            ip_leases_lent: AtomicU64::new(0),
-            groups_out: AtomicU64::new(0),
-            groups_in: AtomicU64::new(0),
-        }
-    }
 }

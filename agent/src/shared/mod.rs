@@ -14,6 +14,7 @@ pub mod status;
 use crate::crawldb::{SieveCounts, Totals};
 use crate::url_tracing::Tracer;
 use crivello_common::config::{Fixed, Settings};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::{Clock, Timestamp};
 use fetch_deadline::FetchDeadline;
 use lifecycle::Lifecycle;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 pub struct Shared {
     /// The settings that hold for the run.
     pub settings: Arc<Fixed>,
+    /// The keys of groups, hosts and URLs.
+    pub hasher: KeyedHasher,
     /// The crawl's only clock.
     pub clock: Clock,
     /// Start, stop and end of the run.
@@ -50,13 +53,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Creates the state at the start of a run of the crawl `crawl_id`. The last run was closed at
-    /// `closed_at`.
+    /// Creates the state at the start of a run of the crawl with this id and these keys. The last
+    /// run was closed at `closed_at`.
     #[must_use]
     pub fn new(
         settings: &Settings,
         clock: Clock,
-        crawl_id: &str,
+        (crawl_id, hasher): (&str, KeyedHasher),
         totals: Totals,
         closed_at: Option<Timestamp>,
     ) -> Self {
@@ -64,6 +67,7 @@ impl Shared {
         let page_budget = PageBudget::new(settings.live.limits.pages_max, totals.pages);
         let totals = parking_lot::Mutex::new((totals, SieveCounts::default()));
         Self {
+            hasher,
             clock,
             lifecycle: Lifecycle::new(now, closed_at, settings.live.politeness.ip_delay).into(),
             status: CrawlStatus { totals, ..CrawlStatus::default() }.into(),
@@ -72,7 +76,7 @@ impl Shared {
             live: LiveSettings::new(&settings.live).into(),
             fetch_deadline: Arc::default(),
             measured: Arc::default(),
-            tracer: Tracer::new(crawl_id, &settings.fixed.telemetry, now).into(),
+            tracer: Tracer::new(crawl_id, hasher, &settings.fixed.telemetry, now).into(),
             settings: settings.fixed.clone().into(),
         }
     }

@@ -117,25 +117,22 @@ mod tests {
             [2, 7, 9].map(|fetched| alone.cluster_left(fetched)),
             [Some(5), Some(0), Some(0)]
         );
-        let among_others = PageBudget::new(Some(7), 2);
-        among_others.wait();
-        assert_eq!(among_others.cluster_left(2), None, "a number without a report");
-        among_others.set_cluster_left(Some(100), 2);
-        assert_eq!(
-            [2, 12].map(|fetched| among_others.cluster_left(fetched)),
-            [Some(100), Some(90)]
-        );
+        let shared = PageBudget::new(Some(7), 2);
+        shared.wait();
+        assert_eq!(shared.cluster_left(2), None, "a number without a report");
+        shared.set_cluster_left(Some(100), 2);
+        assert_eq!([2, 12].map(|fetched| shared.cluster_left(fetched)), [Some(100), Some(90)]);
         // The others have fetched 40.
-        among_others.set_cluster_left(Some(50), 12);
-        assert_eq!(among_others.cluster_left(12), Some(50));
-        among_others.set_cluster_left(None, 12);
+        shared.set_cluster_left(Some(50), 12);
+        assert_eq!(shared.cluster_left(12), Some(50));
+        shared.set_cluster_left(None, 12);
         assert_eq!(
-            among_others.cluster_left(12),
+            shared.cluster_left(12),
             None,
             "a number from a coordinator that does not report it"
         );
-        among_others.lift();
-        assert_eq!(among_others.cluster_left(12), None);
+        shared.lift();
+        assert_eq!(shared.cluster_left(12), None);
     }
 
     #[test]

@@ -22,6 +22,17 @@ pub struct CrawlStatus {
     /// Last epoch in which all rows of this agent were on all agents that must hold them. Set by
     /// the cluster.
     pub settled_in: AtomicU64,
+    /// Last epoch in which this agent announced which groups it will send. Set by the cluster.
+    pub scanned_in: AtomicU64,
+    /// Epoch since which the coordinator wants a check that all groups are copied; 0 if it wants
+    /// none. Set by the heartbeats.
+    pub copies_wanted: AtomicU64,
+    /// Epoch in which the last complete check began. Set by the cluster.
+    pub copied_since: AtomicU64,
+    /// Number of rounds and writes of the writer: it makes progress while this rises.
+    pub writer_rounds: AtomicU64,
+    /// Number of rounds of the scheduler.
+    pub scheduler_rounds: AtomicU64,
     /// Number of visits in flight. Set by the scheduler.
     pub visits: AtomicUsize,
     /// Number of results of requests in this run. Set by the parsers.

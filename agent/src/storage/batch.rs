@@ -20,7 +20,18 @@ struct Change {
 }
 
 impl Batch {
-    pub(super) fn add(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) {
+    /// Adds a row.
+    pub fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
+        self.change(family, key, Some(value));
+    }
+
+    /// Adds the deletion of a row.
+    pub fn delete(&mut self, family: Family, key: &[u8]) {
+        self.change(family, key, None);
+    }
+
+    /// Adds a row, or its deletion without a value.
+    pub fn change(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) {
         let change =
             Change { family, key: self.keep(key), value: value.map(|value| self.keep(value)) };
         self.changes.push(change);
@@ -65,13 +76,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let disk = Database::open(dir.path(), true, &State::default()).unwrap();
         let mut batch = Batch::default();
-        disk.put(&mut batch, Family::Seen, b"b", b"1");
-        disk.put(&mut batch, Family::Frontier, b"b", b"other");
-        disk.put(&mut batch, Family::Seen, b"c", b"gone");
-        disk.put(&mut batch, Family::Seen, b"a", b"");
-        disk.delete(&mut batch, Family::Seen, b"c");
-        disk.delete(&mut batch, Family::Seen, b"b");
-        disk.put(&mut batch, Family::Seen, b"b", b"2");
+        batch.put(Family::Seen, b"b", b"1");
+        batch.put(Family::Frontier, b"b", b"other");
+        batch.put(Family::Seen, b"c", b"gone");
+        batch.put(Family::Seen, b"a", b"");
+        batch.delete(Family::Seen, b"c");
+        batch.delete(Family::Seen, b"b");
+        batch.put(Family::Seen, b"b", b"2");
         // The same batch is written again, as after a full disk.
         for _ in 0..2 {
             disk.commit(&batch).unwrap();

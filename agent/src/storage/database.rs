@@ -4,7 +4,7 @@ mod health;
 
 pub use health::{FamilyHealth, Health};
 
-use super::{Batch, DiskError, Family, lock};
+use super::{Batch, DiskError, Family, Row, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;
 use crivello_common::runtime::Replacement;
@@ -53,20 +53,14 @@ impl Database {
             }
             DiskError::Database { path: path.to_owned(), what: "cannot be opened", source }
         };
-        let cache = Cache::new_lru_cache(settings.block_cache.as_usize());
-        let buffers =
-            WriteBufferManager::new_write_buffer_manager(settings.write_buffers.as_usize(), false);
-        let options = database_options(create, &buffers, settings);
         if !create {
             // Another process that has it open continues to write, also to `SYNCED`: a difference
             // would not be damage.
             let _lock = lock::hold(path)?;
-            let families = families(&cache, settings);
-            let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
-                .map_err(failed)?;
+            let db = open_read_only(path, settings).map_err(failed)?;
             must_reach(path, db.latest_sequence_number())?;
         }
-        let families = families(&cache, settings);
+        let (options, families) = configure(create, settings);
         let db = DB::open_cf_descriptors(&options, path, families).map_err(failed)?;
         Ok(Self { path: path.to_owned(), db, _lock: None })
     }
@@ -82,13 +76,7 @@ impl Database {
             what: "cannot be opened for reading",
             source,
         };
-        let cache = Cache::new_lru_cache(settings.block_cache.as_usize());
-        let buffers =
-            WriteBufferManager::new_write_buffer_manager(settings.write_buffers.as_usize(), false);
-        let options = database_options(false, &buffers, settings);
-        let families = families(&cache, settings);
-        let db =
-            DB::open_cf_descriptors_read_only(&options, path, families, false).map_err(failed)?;
+        let db = open_read_only(path, settings).map_err(failed)?;
         must_reach(path, db.latest_sequence_number())?;
         Ok(Self { path: path.to_owned(), db, _lock: lock })
     }
@@ -109,6 +97,14 @@ impl Database {
     /// [`DiskError`] if the disk fails.
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, DiskError> {
         self.db.get_cf(self.family(family), key).map_err(self.error("cannot be read"))
+    }
+
+    /// Returns one row of a family with rows of type `T`.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails or the row is damaged.
+    pub fn row<T: Row>(&self, key: &[u8]) -> Result<Option<T>, DiskError> {
+        self.get(T::FAMILY, key)?.map(|value| T::decode(&value)).transpose()
     }
 
     /// Calls `f` with the index and the value of each key in turn. The keys must be sorted.
@@ -154,16 +150,6 @@ impl Database {
         rows.status().map_err(self.error("cannot be read"))
     }
 
-    /// Adds a row to `batch`.
-    pub fn put(&self, batch: &mut Batch, family: Family, key: &[u8], value: &[u8]) {
-        batch.add(family, key, Some(value));
-    }
-
-    /// Adds the deletion of a row to `batch`.
-    pub fn delete(&self, batch: &mut Batch, family: Family, key: &[u8]) {
-        batch.add(family, key, None);
-    }
-
     /// Writes all of `batch` at once. The changes survive the death of the process; after
     /// [`Self::sync`] they also survive that of the machine.
     ///
@@ -188,16 +174,6 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the approximate number of bytes of a family on disk.
-    #[must_use]
-    pub fn size_on_disk(&self, family: Family) -> u64 {
-        self.db
-            .property_int_value_cf(self.family(family), "rocksdb.total-sst-files-size")
-            .ok()
-            .flatten()
-            .unwrap_or(0)
-    }
-
     /// Stops background work, so that closing is fast.
     pub fn close(&self) {
         self.db.cancel_all_background_work(true);
@@ -216,12 +192,21 @@ fn must_reach(path: &Path, found: u64) -> Result<(), DiskError> {
     }
 }
 
-fn families(cache: &Cache, settings: &State) -> Vec<ColumnFamilyDescriptor> {
-    let ours = Family::ALL.map(|family| (family.name(), family_options(family, cache, settings)));
+fn open_read_only(path: &Path, settings: &State) -> Result<DB, rocksdb::Error> {
+    let (options, families) = configure(false, settings);
+    DB::open_cf_descriptors_read_only(&options, path, families, false)
+}
+
+/// Returns the options of the database, and its families with theirs.
+fn configure(create: bool, settings: &State) -> (Options, Vec<ColumnFamilyDescriptor>) {
+    let cache = Cache::new_lru_cache(settings.block_cache.as_usize());
+    let descriptor = |name: &str, family| {
+        ColumnFamilyDescriptor::new(name, family_options(family, &cache, settings))
+    };
+    let mut families = Vec::from(Family::ALL.map(|family| descriptor(family.name(), family)));
     // Never used, but its write buffer counts towards the space that is needed after a full disk.
-    let default = (DEFAULT_COLUMN_FAMILY_NAME, family_options(Family::Meta, cache, settings));
-    let all = ours.into_iter().chain([default]);
-    all.map(|(name, options)| ColumnFamilyDescriptor::new(name, options)).collect()
+    families.push(descriptor(DEFAULT_COLUMN_FAMILY_NAME, Family::Meta));
+    (database_options(create, settings), families)
 }
 
 /// Splits filters and indexes into pieces of a few blocks, so that the cache loads and evicts them
@@ -233,11 +218,13 @@ fn partition(table: &mut BlockBasedOptions) {
     table.set_pin_top_level_index_and_filter(true);
 }
 
-fn database_options(create: bool, buffers: &WriteBufferManager, settings: &State) -> Options {
+fn database_options(create: bool, settings: &State) -> Options {
+    let buffers =
+        WriteBufferManager::new_write_buffer_manager(settings.write_buffers.as_usize(), false);
     let mut o = Options::default();
     o.create_if_missing(create);
     o.create_missing_column_families(create);
-    o.set_write_buffer_manager(buffers);
+    o.set_write_buffer_manager(&buffers);
     o.set_max_background_jobs(2);
     o.set_max_open_files(DATABASE_FILES_MAX);
     // A start reads the log. A quiet family keeps a log from being dropped; it must not grow beyond
@@ -263,9 +250,13 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
     o.set_compression_type(DBCompressionType::Lz4);
     o.set_target_file_size_base(FILE_SIZE);
     let share = |n: usize| (settings.write_buffers.as_usize() / n).max(1 << 20);
+    table.set_block_size(if family == Family::Frontier { 16 << 10 } else { 4 << 10 });
+    if matches!(family, Family::Frontier | Family::Schedule) {
+        // A queue leaves tombstones at its head; compact where they accumulate.
+        o.add_compact_on_deletion_collector_factory(4_096, 2_048, 0.5);
+    }
     match family {
         Family::Seen | Family::Content => {
-            table.set_block_size(4 << 10);
             table.set_bloom_filter(10.0, false);
             table.set_optimize_filters_for_memory(true);
             partition(&mut table);
@@ -273,26 +264,55 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
             o.set_memtable_whole_key_filtering(true);
             o.set_memtable_prefix_bloom_ratio(0.05);
         }
-        Family::Frontier => {
-            table.set_block_size(16 << 10);
-            o.set_write_buffer_size(share(4));
-            // A queue leaves tombstones at its head; compact where they accumulate.
-            o.add_compact_on_deletion_collector_factory(4_096, 2_048, 0.5);
-        }
+        Family::Frontier => o.set_write_buffer_size(share(4)),
         Family::Hosts
         | Family::Robots
         | Family::Schedule
         | Family::Groups
         | Family::Outbox
         | Family::Meta => {
-            table.set_block_size(4 << 10);
             table.set_ribbon_filter(10.0);
             o.set_write_buffer_size(share(8));
-            if family == Family::Schedule {
-                o.add_compact_on_deletion_collector_factory(4_096, 2_048, 0.5);
-            }
         }
     }
     o.set_block_based_table_factory(&table);
     o
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::tempdir;
+
+    /// Damage to a table file is found when its block is read, and the error names the file and the
+    /// page about what to do.
+    #[test]
+    fn a_damaged_table_file_is_named() {
+        let dir = tempdir().unwrap();
+        let path = dir.path().join("state");
+        let settings = State::default();
+        let db = Database::open(&path, true, &settings).unwrap();
+        let mut batch = Batch::default();
+        for n in 0..2_000_u32 {
+            batch.put(Family::Hosts, &n.to_be_bytes(), &[n as u8; 100]);
+        }
+        db.commit(&batch).unwrap();
+        db.db.flush_cf(db.family(Family::Hosts)).unwrap();
+        db.sync().unwrap();
+        drop(db);
+        let files = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.filter(|file| file.extension().is_some_and(|e| e == "sst"));
+        let file = file.max_by_key(|file| fs::metadata(file).unwrap().len()).unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[100..1_000].fill(0xA5);
+        fs::write(&file, bytes).unwrap();
+        let db = Database::open(&path, false, &settings).unwrap();
+        let error = db.get(Family::Hosts, &0_u32.to_be_bytes()).unwrap_err().to_string();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(error.contains(name), "{error}");
+        assert!(
+            error.contains("A damaged agent directory") && error.contains("operating.md"),
+            "{error}"
+        );
+    }
 }

@@ -3,14 +3,16 @@
 //! A byte for the kind, then LEB128 numbers and length-prefixed texts. A URL that was just found is
 //! encoded as a queued one. The receiver computes the hash of a host from its name.
 
-use super::values::{RobotsRow, UrlOutcome, decode_queued, encode_queued};
-use super::{RowReader, RowWriter};
-use crate::messages::{Fact, Found, QueueKey, Queued};
+use super::values::{
+    UrlOutcome, closed_number, decode_queued, encode_queued, merit_byte, read_closed, read_merit,
+};
+use super::{Row, RowReader, RowWriter};
+use crate::messages::{Fact, Found, QueueKey, Queued, RobotsRecord};
 use bytes::Bytes;
-use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::HostState;
-use crivello_common::url::{Origin, Scheme};
+use crivello_common::url::{CrawlUrl, Origin, Scheme, is_normal_host};
 use std::sync::Arc;
 
 const QUEUED: u8 = 1;
@@ -24,24 +26,23 @@ pub fn encode(fact: &Fact) -> Vec<u8> {
     match fact {
         Fact::Queued { host, name, url } => queued(host.group, name, url),
         Fact::Done { url, outcome } => {
-            let mut w = RowWriter::versioned(DONE);
-            w.rest(&url.group.to_bytes()).rest(&url.url.to_bytes()).rest(&outcome.encode());
-            w.finish()
+            let url = [url.group.to_bytes(), url.url.to_bytes()].concat();
+            RowWriter::versioned(DONE).rest(&url).rest(&outcome.encode()).finish()
         }
-        Fact::Host { host, name, state, closed, pages, bytes } => {
-            let mut w = headed(HOST, host.group, name);
-            w.number(closed.map_or(0, |reason| u64::from(reason.code()) + 1))
+        Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered } => {
+            headed(HOST, host.group, name)
+                .number(closed_number(*closed))
                 .number(*pages)
                 .number(*bytes)
-                .rest(&state.to_bytes());
-            w.finish()
+                .byte(merit_byte(*finder, *resolved, *answered))
+                .rest(&state.to_bytes())
+                .finish()
         }
-        Fact::Robots { host, name, origin, record } => {
-            let mut w = headed(ROBOTS, host.group, name);
-            w.byte(origin.scheme as u8).rest(&origin.port.to_be_bytes());
-            w.rest(&RobotsRow::encode(record));
-            w.finish()
-        }
+        Fact::Robots { host, name, origin, record } => headed(ROBOTS, host.group, name)
+            .byte(origin.scheme as u8)
+            .rest(&origin.port.to_be_bytes())
+            .rest(&record.encode())
+            .finish(),
     }
 }
 
@@ -62,6 +63,7 @@ pub fn as_queued(found: &Found) -> Queued {
         depth: found.depth,
         attempts: 0,
         kind: found.kind,
+        finder: found.finder,
     }
 }
 
@@ -72,48 +74,61 @@ fn headed(kind: u8, group: GroupHash, name: &str) -> RowWriter {
 }
 
 fn queued(group: GroupHash, name: &str, url: &Queued) -> Vec<u8> {
-    let mut w = headed(QUEUED, group, name);
-    w.rest(&encode_queued(url));
-    w.finish()
+    headed(QUEUED, group, name).rest(&encode_queued(url)).finish()
 }
 
-/// Decodes a fact of [`encode`]; `None` if it is malformed.
+/// Decodes a fact of [`encode`]; `None` if it is malformed, or if a name or URL is not in normal
+/// form: it would be requested by another name than it was judged by.
 #[must_use]
-pub fn decode(bytes: &[u8]) -> Option<Fact> {
+pub fn decode(bytes: &[u8], hasher: &KeyedHasher) -> Option<Fact> {
+    read(bytes, |name| hasher.host(name))
+}
+
+/// Decodes a fact; `hash` returns the hash of its host's name.
+fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
     let mut r = RowReader(bytes);
     let kind = r.byte()?;
     let group = GroupHash::from_bytes(r.array()?);
     if kind == DONE {
         let url = UrlKey { group, url: UrlHash::from_bytes(r.array()?) };
-        return Some(Fact::Done { url, outcome: UrlOutcome::read(r.rest())? });
+        let outcome = UrlOutcome::read(r.rest())?;
+        if let UrlOutcome::Fetched { page: Some(page), .. } = &outcome
+            && !is_normal(&page.name, &page.url)
+        {
+            return None;
+        }
+        return Some(Fact::Done { url, outcome });
     }
-    let name: Arc<str> = r.text().filter(|name| !name.is_empty())?.into();
-    let host = HostKey { group, host: HostHash::of(&name) };
+    let name: Arc<str> = r.text()?.into();
+    if kind != QUEUED && !is_normal_host(&name) {
+        return None;
+    }
+    let host = HostKey { group, host: hash(&name) };
     Some(match kind {
         QUEUED => {
-            let url = decode_queued(QueueKey::default(), r.rest()).ok()?;
-            if !url.path.starts_with('/') {
-                return None;
-            }
-            Fact::Queued { host, name, url }
+            let url = decode_queued(QueueKey::default(), r.rest()).ok();
+            Fact::Queued { host, url: url.filter(|url| is_normal(&name, url))?, name }
         }
         HOST => {
-            let closed = match r.small::<u16>()? {
-                0 => None,
-                code => Some(Discard::from_code(u8::try_from(code - 1).ok()?)?),
-            };
+            let closed = read_closed(&mut r)?;
             let (pages, bytes) = (r.number()?, r.number()?);
-            let state = HostState::from_bytes(r.rest()).ok()?;
-            Fact::Host { host, name, state, closed, pages, bytes }
+            let (finder, resolved, answered) = read_merit(&mut r)?;
+            let state = HostState::from_bytes(r.rest())?;
+            Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered }
         }
         ROBOTS => {
             let scheme = Scheme::from_code(r.byte()?)?;
             let origin = Origin { scheme, port: u16::from_be_bytes(r.array()?) };
-            let record = RobotsRow::decode(r.rest()).ok()?;
+            let record = RobotsRecord::read(&mut r)?;
             Fact::Robots { host, name, origin, record }
         }
         _ => return None,
     })
+}
+
+/// Returns true if a URL on the host `name` is in normal form.
+fn is_normal(name: &str, url: &Queued) -> bool {
+    CrawlUrl::from_normal_parts(url.origin, name, &url.path).is_some()
 }
 
 /// Converts the times in a fact from a clock that is `micros` microseconds behind. A fact that
@@ -123,7 +138,8 @@ pub fn on_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
     if !matches!(bytes.first(), Some(&(HOST | ROBOTS))) {
         return bytes;
     }
-    let Some(mut fact) = decode(&bytes) else { return bytes };
+    // The encoded fact has the name of the host and not its hash.
+    let Some(mut fact) = read(&bytes, |_| HostHash::default()) else { return bytes };
     match &mut fact {
         Fact::Host { state, .. } => state.convert_to_clock_ahead(micros),
         Fact::Robots { record, .. } => {
@@ -147,19 +163,19 @@ pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
 mod tests {
     use super::super::values::ArchivedPage;
     use super::*;
-    use crate::messages::{LinkKind, RobotsRecord};
-    use crivello_common::config::AssignBy;
+    use crate::messages::{Finder, LinkKind};
+    use crivello_common::discard::Discard;
     use crivello_common::failure::Failure;
     use crivello_common::robots::Rules;
     use crivello_common::time::Timestamp;
-    use crivello_common::url::CrawlUrl;
     use crivello_common::view::AgentId;
     use proptest::prelude::*;
 
     fn found(url: &str) -> Found {
         let url = CrawlUrl::parse(url).unwrap();
-        let (host, hash) = (url.host_key(AssignBy::Domain), url.hash());
-        Found { url, host, hash, depth: 7, kind: LinkKind::Sitemap }
+        let hasher = KeyedHasher::with_public_key();
+        let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
+        Found { url, host, hash, depth: 7, kind: LinkKind::Sitemap, finder: Finder::LAST }
     }
 
     fn samples() -> Vec<Fact> {
@@ -187,6 +203,9 @@ mod tests {
                 closed: None,
                 pages: 5,
                 bytes: 1 << 40,
+                finder: Finder::OWN,
+                resolved: true,
+                answered: false,
             },
             Fact::Host {
                 host,
@@ -195,6 +214,9 @@ mod tests {
                 closed: Some(Discard::HostLimit),
                 pages: 0,
                 bytes: 0,
+                finder: Finder::LAST,
+                resolved: false,
+                answered: true,
             },
             Fact::Robots { host, name, origin: found.url.origin(), record },
         ]
@@ -204,7 +226,7 @@ mod tests {
     fn every_fact_survives_and_says_its_group() {
         for fact in samples() {
             let bytes = encode(&fact);
-            assert_eq!(decode(&bytes), Some(fact));
+            assert_eq!(decode(&bytes, &KeyedHasher::with_public_key()), Some(fact));
             assert_eq!(group_of(&bytes), Some(found("http://site.example/").host.group));
         }
         let found = found("http://a.example/x");
@@ -220,7 +242,7 @@ mod tests {
             let hour = 3_600_000_000;
             let here = on_clock_ahead(told.clone(), hour);
             if let (Some(Fact::Host { state, .. }), Fact::Host { state: theirs, .. }) =
-                (decode(&here), &fact)
+                (decode(&here, &KeyedHasher::with_public_key()), &fact)
             {
                 assert_eq!(state.next, Timestamp::from_secs(3_677));
                 assert_eq!(theirs.last_ended, Timestamp::ZERO, "a time of zero was changed");
@@ -238,25 +260,101 @@ mod tests {
             // Only the head is cut: a shorter URL is another URL, and shorter rules may still be
             // rules.
             for cut in 0..9 {
-                assert_eq!(decode(&bytes[..cut]), None);
+                assert_eq!(decode(&bytes[..cut], &KeyedHasher::with_public_key()), None);
             }
             let mut other = bytes.clone();
             other[0] = 9;
-            assert_eq!(decode(&other), None);
+            assert_eq!(decode(&other, &KeyedHasher::with_public_key()), None);
         }
         assert_eq!(group_of(&[1, 2]), None);
+    }
+
+    #[test]
+    fn names_and_urls_that_are_not_in_normal_form_are_refused() {
+        let named = |fact: Fact, new: &str| {
+            let name: Arc<str> = new.into();
+            match fact {
+                Fact::Queued { host, url, .. } => Fact::Queued { host, name, url },
+                Fact::Robots { host, origin, record, .. } => {
+                    Fact::Robots { host, name, origin, record }
+                }
+                Fact::Host {
+                    host,
+                    state,
+                    closed,
+                    pages,
+                    bytes,
+                    finder,
+                    resolved,
+                    answered,
+                    ..
+                } => Fact::Host {
+                    host,
+                    name,
+                    state,
+                    closed,
+                    pages,
+                    bytes,
+                    finder,
+                    resolved,
+                    answered,
+                },
+                Fact::Done { url, outcome: UrlOutcome::Fetched { at, status, page, .. } } => {
+                    let page = page.map(|page| {
+                        let page = Arc::unwrap_or_clone(page);
+                        Arc::new(ArchivedPage { name, ..page })
+                    });
+                    Fact::Done {
+                        url,
+                        outcome: UrlOutcome::Fetched { at, status, record: None, page },
+                    }
+                }
+                done @ Fact::Done { .. } => done,
+            }
+        };
+        for fact in samples() {
+            let names_a_host = match &fact {
+                Fact::Done { outcome: UrlOutcome::Fetched { page, .. }, .. } => page.is_some(),
+                Fact::Done { .. } => false,
+                _ => true,
+            };
+            for name in [
+                "169.254.169.254/latest/meta-data?x=.evil.com",
+                "a@b.example",
+                "a.example:22",
+                "A.example",
+                "a.example.",
+                "a..example",
+                "0x7f.1",
+                "",
+            ] {
+                let decoded =
+                    decode(&encode(&named(fact.clone(), name)), &KeyedHasher::with_public_key());
+                assert_eq!(decoded.is_none(), names_a_host, "{name}: {decoded:?}");
+            }
+            assert!(
+                decode(&encode(&named(fact, "[2001:db8::1]")), &KeyedHasher::with_public_key())
+                    .is_some()
+            );
+        }
+        let found = found("http://a.example/x");
+        for path in ["x", "/a b", "/a/../b", "/%61", "/a#b", "//../x", ""] {
+            let url = Queued { path: path.into(), ..as_queued(&found) };
+            let fact = Fact::Queued { host: found.host, name: "a.example".into(), url };
+            assert_eq!(decode(&encode(&fact), &KeyedHasher::with_public_key()), None, "{path}");
+        }
     }
 
     proptest! {
         #[test]
         fn garbage_is_refused_quietly(bytes: Vec<u8>, at in 0usize..120, with: u8) {
-            let _ = decode(&bytes);
+            let _ = decode(&bytes, &KeyedHasher::with_public_key());
             for fact in samples() {
                 let mut bytes = encode(&fact);
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte = with;
                 }
-                let _ = decode(&bytes);
+                let _ = decode(&bytes, &KeyedHasher::with_public_key());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A row of `groups`: the agent's role, and whether the group's hosts are scheduled.
 
-use super::{DiskError, RowReader, RowWriter};
+use super::{Family, Row, RowReader, RowWriter};
 use crate::messages::{GroupRole, Role};
 use crivello_common::view::AgentId;
 
@@ -51,43 +51,39 @@ impl GroupState {
         }
         w.finish()
     }
+}
 
-    /// Decodes a value of [`Self::encode`].
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] if the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        let mut r = RowReader(value);
-        let state = Self::read(&mut r).filter(|_| r.0.is_empty());
-        state.ok_or(DiskError::Row { family: "groups", what: "too short or malformed" })
-    }
+impl Row for GroupState {
+    const FAMILY: Family = Family::Groups;
 
     fn read(r: &mut RowReader<'_>) -> Option<Self> {
         if r.byte()? != VERSION {
             return None;
         }
         let open = read_bool(r)?;
-        let code = r.byte()?;
-        if code == 0 {
-            return Some(Self { open, tag: None });
-        }
-        let epoch = r.number()?;
-        let role = match code {
-            1 => {
-                let n = r.number()?;
-                let in_sync = (0..n).map(|_| Some((AgentId(r.small()?), r.number()?)));
-                Role::Authority { in_sync: in_sync.collect::<Option<_>>()? }
-            }
-            2 => {
-                let n = r.number()?;
-                let from = (0..n).map(|_| Some(AgentId(r.small()?)));
-                Role::Replica { from: from.collect::<Option<_>>()? }
-            }
-            3 => Role::Pending { new: read_bool(r)? },
-            _ => return None,
+        let tag = match r.byte()? {
+            0 => None,
+            code => Some(GroupRole { epoch: r.number()?, role: read_role(code, r)? }),
         };
-        Some(Self { open, tag: Some(GroupRole { epoch, role }) })
+        r.0.is_empty().then_some(Self { open, tag })
     }
+}
+
+fn read_role(code: u8, r: &mut RowReader<'_>) -> Option<Role> {
+    Some(match code {
+        1 => {
+            let n = r.number()?;
+            let in_sync = (0..n).map(|_| Some((AgentId(r.small()?), r.number()?)));
+            Role::Authority { in_sync: in_sync.collect::<Option<_>>()? }
+        }
+        2 => {
+            let n = r.number()?;
+            let from = (0..n).map(|_| Some(AgentId(r.small()?)));
+            Role::Replica { from: from.collect::<Option<_>>()? }
+        }
+        3 => Role::Pending { new: read_bool(r)? },
+        _ => return None,
+    })
 }
 
 fn read_bool(r: &mut RowReader<'_>) -> Option<bool> {

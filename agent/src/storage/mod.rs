@@ -9,8 +9,8 @@
 //! | --- | --- | --- |
 //! | `seen` | group(8) url(8) | [`values::Seen`]: empty or the place in the queue; once finished, [`values::UrlOutcome`] |
 //! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`]; with priority 255 the page is archived and waits for its links |
-//! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row |
-//! | `robots` | group(8) host(8) scheme(1) port(2) | [`values::RobotsRow`] |
+//! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row, [`group_row::GroupRow`] |
+//! | `robots` | group(8) host(8) scheme(1) port(2) | [`RobotsRecord`](crate::messages::RobotsRecord) |
 //! | `schedule` | time(8) group(8) host(8) | empty; each host with a queue, of a group that is open, at the time it falls due |
 //! | `groups` | group(8) | [`GroupState`]: the agent's role, and whether the group is open; a group without a row is open |
 //! | `content` | payload digest(16) | time(8), URL: the page that was archived first with this payload |
@@ -20,32 +20,57 @@
 //! Beside RocksDB's own files, `SYNCED` contains in decimal the sequence number up to which the log
 //! was certainly synced. A database that ends before it has lost data.
 //!
-//! - *State*: all that an agent stores, except the archive.
-//! - *Never knows*: the web, threads, time.
-//! - *Errors*: [`DiskError`].
+//! - *State:* all that an agent stores, except the archive.
+//! - *Does not know:* the web, threads, time.
+//! - *Errors:* [`DiskError`].
 
 mod batch;
-mod codec;
 pub mod crawl_dir;
 mod database;
 pub mod facts;
 mod family;
+pub mod group_row;
 mod group_state;
 pub mod keys;
 mod lock;
 pub mod values;
 
 pub use batch::Batch;
-pub use codec::{RowReader, RowWriter};
+pub use crivello_common::codec::{RowReader, RowWriter};
 pub use database::{Database, FamilyHealth, Health};
 pub use family::Family;
 pub use group_state::GroupState;
+
+/// A value of a column family.
+pub trait Row: Sized {
+    /// The column family.
+    const FAMILY: Family;
+
+    /// Reads the value; `None` if it is malformed.
+    fn read(r: &mut RowReader<'_>) -> Option<Self>;
+
+    /// Decodes the value.
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] if the value is damaged.
+    fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        let row = Self::read(&mut RowReader(value));
+        row.ok_or(DiskError::Row { family: Self::FAMILY.name(), what: MALFORMED })
+    }
+}
+
+/// Flaw of a value that cannot be read.
+const MALFORMED: &str = "too short or malformed";
 
 /// An error on disk.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// An error of RocksDB.
-    #[error("the state database in {path} {what}: {source}", path = .path.display())]
+    #[error(
+        "the state database in {path} {what}: {source}{hint}",
+        path = .path.display(),
+        hint = hint(source)
+    )]
     Database {
         /// Directory of the database.
         path: std::path::PathBuf,
@@ -69,16 +94,6 @@ pub enum DiskError {
         found: u64,
         /// Sequence number of the last change that is known to have been synced.
         synced: u64,
-    },
-    /// An error of a file beside the database.
-    #[error("the file {path} {what}: {source}", path = .path.display())]
-    File {
-        /// Path of the file.
-        path: std::path::PathBuf,
-        /// Failed operation.
-        what: &'static str,
-        /// The system's error.
-        source: std::io::Error,
     },
     /// A row cannot be decoded: it is damaged, or has the format of another version.
     #[error(
@@ -108,14 +123,22 @@ pub enum OpenError {
     Disk(#[from] DiskError),
 }
 
+/// Returns what to do about an error of RocksDB; empty if the message says it. RocksDB names the
+/// damaged file.
+fn hint(error: &rocksdb::Error) -> &'static str {
+    match error.kind() {
+        rocksdb::ErrorKind::Corruption => {
+            "; see \"A damaged agent directory\" in docs/operating.md"
+        }
+        _ => "",
+    }
+}
+
 impl DiskError {
     /// Returns true if more space on the disk would solve the problem.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        match self {
-            Self::Database { source, .. } => source.to_string().to_lowercase().contains("no space"),
-            Self::File { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
-            _ => false,
-        }
+        let Self::Database { source, .. } = self else { return false };
+        source.to_string().to_lowercase().contains("no space")
     }
 }

@@ -1,7 +1,7 @@
 //! Values of the column families; see the table in [`super`].
 
-use super::{DiskError, RowReader, RowWriter};
-use crate::messages::{LinkKind, QueueKey, Queued, RobotsRecord};
+use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
+use crate::messages::{Finder, LinkKind, QueueKey, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostHash, UrlHash};
@@ -12,23 +12,21 @@ use crivello_common::url::{Origin, Scheme};
 use crivello_common::view::AgentId;
 use std::sync::Arc;
 
-fn damaged(family: &'static str) -> DiskError {
-    DiskError::Row { family, what: "too short or malformed" }
-}
-
-/// Encodes a row of `frontier`: flags, depth, attempts, hash, port unless it is the scheme's
-/// default, then the path.
+/// Encodes a row of `frontier`: flags (scheme, other port, two bits of kind, four of finder), depth,
+/// attempts, hash, port unless it is the scheme's default, then the path.
 #[must_use]
 pub fn encode_queued(url: &Queued) -> Vec<u8> {
     let odd_port = url.origin.port != url.origin.scheme.default_port();
-    let flags = (url.origin.scheme as u8) | (u8::from(odd_port) << 1) | ((url.kind as u8) << 2);
+    let flags = (url.origin.scheme as u8)
+        | (u8::from(odd_port) << 1)
+        | ((url.kind as u8) << 2)
+        | (url.finder.code() << 4);
     let mut w = RowWriter(Vec::with_capacity(url.path.len() + 16));
     w.byte(flags).number(u64::from(url.depth)).byte(url.attempts).rest(&url.hash.to_bytes());
     if odd_port {
         w.rest(&url.origin.port.to_be_bytes());
     }
-    w.rest(url.path.as_bytes());
-    w.finish()
+    w.rest(url.path.as_bytes()).finish()
 }
 
 /// Decodes a value of [`encode_queued`].
@@ -36,7 +34,8 @@ pub fn encode_queued(url: &Queued) -> Vec<u8> {
 /// # Errors
 /// [`DiskError::Row`] if the value is damaged.
 pub fn decode_queued(queue_key: QueueKey, value: &[u8]) -> Result<Queued, DiskError> {
-    read_queued(queue_key, value).ok_or_else(|| damaged("frontier"))
+    let row = read_queued(queue_key, value);
+    row.ok_or(DiskError::Row { family: "frontier", what: MALFORMED })
 }
 
 fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
@@ -50,13 +49,15 @@ fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
         0 => scheme.default_port(),
         _ => u16::from_be_bytes(r.array()?),
     };
-    let kind = match flags >> 2 {
+    let kind = match (flags >> 2) & 3 {
         0 => LinkKind::Page,
         1 => LinkKind::Sitemap,
         _ => return None,
     };
+    let finder = Finder::from_code(flags >> 4)?;
     let path = std::str::from_utf8(r.rest()).ok()?.into();
-    Some(Queued { queue_key, hash, origin: Origin { scheme, port }, path, depth, attempts, kind })
+    let origin = Origin { scheme, port };
+    Some(Queued { queue_key, hash, origin, path, depth, attempts, kind, finder })
 }
 
 /// A row of `seen`.
@@ -81,34 +82,26 @@ impl Seen {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Queued(None) => Vec::new(),
-            Self::Queued(Some((host, queue_key))) => {
-                let mut w = RowWriter(Vec::with_capacity(16));
-                w.byte(SEEN_QUEUED)
-                    .rest(&host.to_bytes())
-                    .byte(queue_key.priority)
-                    .number(queue_key.seq);
-                w.finish()
-            }
+            Self::Queued(Some((host, queue_key))) => RowWriter(Vec::with_capacity(16))
+                .byte(SEEN_QUEUED)
+                .rest(&host.to_bytes())
+                .byte(queue_key.priority)
+                .number(queue_key.seq)
+                .finish(),
             Self::Done(outcome) => outcome.encode(),
         }
     }
+}
 
-    /// Decodes a value of [`Self::encode`].
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] if the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        Self::read(value).ok_or_else(|| damaged("seen"))
-    }
+impl Row for Seen {
+    const FAMILY: Family = Family::Seen;
 
-    fn read(value: &[u8]) -> Option<Self> {
-        if value.is_empty() {
-            return Some(Self::Queued(None));
-        }
-        let Some((&SEEN_QUEUED, rest)) = value.split_first() else {
-            return UrlOutcome::read(value).map(Self::Done);
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
+        match r.0.first() {
+            None => return Some(Self::Queued(None)),
+            Some(&SEEN_QUEUED) => r.byte(),
+            Some(_) => return UrlOutcome::read(r.rest()).map(Self::Done),
         };
-        let mut r = RowReader(rest);
         let host = HostHash::from_bytes(r.array()?);
         Some(Self::Queued(Some((host, QueueKey { priority: r.byte()?, seq: r.number()? }))))
     }
@@ -147,7 +140,19 @@ pub struct ArchivedPage {
     pub url: Queued,
 }
 
+/// Returns true for a status that means success (2xx).
+#[must_use]
+pub const fn is_success(status: u16) -> bool {
+    matches!(status, 200..=299)
+}
+
 impl UrlOutcome {
+    /// Returns true if the URL was fetched with success.
+    #[must_use]
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Fetched { status, .. } if is_success(*status))
+    }
+
     /// Encodes the value in `seen`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -165,12 +170,8 @@ impl UrlOutcome {
                     w.rest(&encode_queued(&page.url));
                 }
             }
-            Self::Failed(kind) => {
-                w.byte(2).byte(kind.code());
-            }
-            Self::Discarded(reason) => {
-                w.byte(3).byte(reason.code());
-            }
+            Self::Failed(kind) => return vec![2, kind.code()],
+            Self::Discarded(reason) => return vec![3, reason.code()],
         }
         w.finish()
     }
@@ -229,7 +230,9 @@ pub struct HostRow {
     pub state: HostState,
     /// URLs in `frontier` that wait to be fetched.
     pub queued: u64,
-    /// Pages fetched.
+    /// Bytes of their paths.
+    pub queued_bytes: u64,
+    /// Pages fetched with success (2xx): those that count towards the limits.
     pub pages: u64,
     /// Bytes of the pages' bodies as received.
     pub bytes: u64,
@@ -239,119 +242,115 @@ pub struct HostRow {
     pub scheduled: Option<Timestamp>,
     /// True if `robots` has rows of the host.
     pub robots: bool,
+    /// Class of who found it: the best one since it counts against the limits.
+    pub finder: Finder,
+    /// True if its name had an address at some time.
+    pub resolved: bool,
+    /// True if it has answered a request for a page with success (2xx) at some time.
+    pub answered: bool,
 }
 
-const HOST_VERSION: u8 = 1;
+const HOST_VERSION: u8 = 2;
 
 impl HostRow {
     /// Encodes the value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = RowWriter::versioned(HOST_VERSION);
-        w.bytes(self.name.as_bytes())
+        RowWriter::versioned(HOST_VERSION)
+            .bytes(self.name.as_bytes())
             .number(self.queued)
+            .number(self.queued_bytes)
             .number(self.pages)
             .number(self.bytes)
-            .number(self.closed.map_or(0, |d| u64::from(d.code()) + 1))
+            .number(closed_number(self.closed))
             .number(self.scheduled.map_or(0, |t| t.0))
             .byte(u8::from(self.robots))
-            .rest(&self.state.to_bytes());
-        w.finish()
+            .byte(merit_byte(self.finder, self.resolved, self.answered))
+            .rest(&self.state.to_bytes())
+            .finish()
     }
+}
 
-    /// Decodes a value of [`Self::encode`].
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] if the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        Self::read(value).ok_or_else(|| damaged("hosts"))
-    }
+impl Row for HostRow {
+    const FAMILY: Family = Family::Hosts;
 
-    fn read(value: &[u8]) -> Option<Self> {
-        let mut r = RowReader(value);
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
         if r.byte()? != HOST_VERSION {
             return None;
         }
-        Some(Self {
+        let row = Self {
             name: r.text()?.into(),
             queued: r.number()?,
+            queued_bytes: r.number()?,
             pages: r.number()?,
             bytes: r.number()?,
-            closed: match r.small::<u8>()? {
-                0 => None,
-                code => Some(Discard::from_code(code - 1)?),
-            },
-            scheduled: match r.number()? {
-                0 => None,
-                at => Some(Timestamp(at)),
-            },
+            closed: read_closed(r)?,
+            scheduled: Some(Timestamp(r.number()?)).filter(|at| at.0 > 0),
             robots: r.byte()? != 0,
-            state: HostState::from_bytes(r.rest()).ok()?,
-        })
+            ..Self::default()
+        };
+        let (finder, resolved, answered) = read_merit(r)?;
+        let state = HostState::from_bytes(r.rest())?;
+        Some(Self { finder, resolved, answered, state, ..row })
     }
 }
 
-/// A group's own row in `hosts`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct GroupRow {
-    /// Number of hosts of the group that were ever admitted.
-    pub hosts: u64,
-    /// Number of pages fetched from all of them.
-    pub pages: u64,
+impl HostRow {
+    /// Returns the class to which the host counts against the limits of its domain, and true if its
+    /// name had an address; `None` while it does not count, because its name had none and no URL of
+    /// it is queued.
+    #[must_use]
+    pub const fn counts_as(&self) -> Option<(Finder, bool)> {
+        if self.resolved || self.queued > 0 { Some((self.finder, self.resolved)) } else { None }
+    }
 }
 
-impl GroupRow {
-    /// Encodes the value.
+/// Returns a byte with the class of a host's finder and two flags.
+pub(super) fn merit_byte(finder: Finder, resolved: bool, answered: bool) -> u8 {
+    finder.code() | (u8::from(resolved) << 4) | (u8::from(answered) << 5)
+}
+
+/// Reads a byte of [`merit_byte`].
+pub(super) fn read_merit(r: &mut RowReader<'_>) -> Option<(Finder, bool, bool)> {
+    let byte = r.byte()?;
+    let finder = Finder::from_code(byte & 15)?;
+    (byte < 64).then_some((finder, byte & 16 != 0, byte & 32 != 0))
+}
+
+/// Returns the number for the reason why a host is closed, if it is.
+pub(super) fn closed_number(closed: Option<Discard>) -> u64 {
+    closed.map_or(0, |reason| u64::from(reason.code()) + 1)
+}
+
+/// Reads a number of [`closed_number`].
+pub(super) fn read_closed(r: &mut RowReader<'_>) -> Option<Option<Discard>> {
+    match r.small::<u8>()? {
+        0 => Some(None),
+        code => Discard::from_code(code - 1).map(Some),
+    }
+}
+
+impl RobotsRecord {
+    /// Encodes the value in `robots`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
-        w.number(self.hosts).number(self.pages);
-        w.finish()
-    }
-
-    /// Decodes a value of [`Self::encode`].
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] if the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        let mut r = RowReader(value);
-        match (r.number(), r.number()) {
-            (Some(hosts), Some(pages)) => Ok(Self { hosts, pages }),
-            _ => Err(damaged("hosts")),
-        }
-    }
-}
-
-/// Codec of the rows of `robots`.
-#[derive(Debug)]
-pub struct RobotsRow;
-
-impl RobotsRow {
-    /// Encodes the value.
-    #[must_use]
-    pub fn encode(record: &RobotsRecord) -> Vec<u8> {
-        let mut w = RowWriter::default();
-        w.number(record.asked.0)
-            .number(record.fetched.0)
-            .number(record.unreachable_since.map_or(0, |t| t.0))
-            .number(u64::from(record.failures));
-        if let Some(rules) = &record.rules {
+        w.number(self.asked.0)
+            .number(self.fetched.0)
+            .number(self.unreachable_since.map_or(0, |t| t.0))
+            .number(u64::from(self.failures));
+        if let Some(rules) = &self.rules {
             w.byte(1).rest(&rules.to_bytes());
         }
         w.finish()
     }
+}
 
-    /// Decodes a value of [`Self::encode`].
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] if the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<RobotsRecord, DiskError> {
-        Self::read(value).ok_or_else(|| damaged("robots"))
-    }
+impl Row for RobotsRecord {
+    const FAMILY: Family = Family::Robots;
 
-    fn read(value: &[u8]) -> Option<RobotsRecord> {
-        let mut r = RowReader(value);
-        Some(RobotsRecord {
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
+        Some(Self {
             asked: Timestamp(r.number()?),
             fetched: Timestamp(r.number()?),
             unreachable_since: Some(Timestamp(r.number()?)).filter(|t| t.0 > 0),
@@ -378,21 +377,15 @@ impl ContentRow {
     /// Encodes the value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = RowWriter::default();
-        w.rest(&self.at.0.to_be_bytes()).rest(self.url.as_bytes());
-        w.finish()
+        [&self.at.0.to_be_bytes()[..], self.url.as_bytes()].concat()
     }
+}
 
-    /// Decodes a value of [`Self::encode`].
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] if the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        let mut r = RowReader(value);
-        let at = r.array().map(u64::from_be_bytes).map(Timestamp);
-        match (at, std::str::from_utf8(r.rest())) {
-            (Some(at), Ok(url)) => Ok(Self { at, url: url.into() }),
-            _ => Err(damaged("content")),
-        }
+impl Row for ContentRow {
+    const FAMILY: Family = Family::Content;
+
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
+        let at = Timestamp(u64::from_be_bytes(r.array()?));
+        Some(Self { at, url: std::str::from_utf8(r.rest()).ok()?.into() })
     }
 }

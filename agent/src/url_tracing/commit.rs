@@ -1,8 +1,7 @@
 //! Spans of a commit: URLs found here or received, sieved, and pages stored.
 
 use super::{Link, Since, Span, SpanId, Stage, TraceId, Tracer, key};
-use crate::messages::{Found, Page, PageEnd};
-use crivello_common::discard::Discard;
+use crate::messages::{Found, Page, PageEnd, SieveResult};
 use crivello_common::hash::UrlKey;
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
@@ -24,14 +23,13 @@ pub fn found_span(trace: TraceId, url: &Found, origin: FoundAt<'_>, now: Timesta
         FoundAt::Page(page) => (page.at.0 ^ number(page), page.at + page.took),
         FoundAt::Seed => (now.0, now),
     };
-    let mut span = Span::new(trace, (Stage::Found, salt), None, (begin, now))
+    let span = Span::new(trace, (Stage::Found, salt), None, (begin, now))
         .with("url.full", url.url.as_str().to_owned())
         .with("crivello.depth", u64::from(url.depth));
     match origin {
-        FoundAt::Page(page) => span = span.with("crivello.page", page_url(page)),
-        FoundAt::Seed => span = span.with("crivello.seed", true),
+        FoundAt::Page(page) => span.with("crivello.page", page_url(page)),
+        FoundAt::Seed => span.with("crivello.seed", true),
     }
-    span
 }
 
 /// Adds a link to the trace of the page on which the URL was found.
@@ -83,10 +81,6 @@ fn page_url(page: &Page) -> String {
     }
 }
 
-/// The result of the sieve for a URL: true if it is new, or the reason why it was discarded. `None`
-/// if this agent does not know the result.
-pub type SieveResult = Option<Result<bool, Discard>>;
-
 /// The data of a finished commit that its spans are made from.
 pub struct CommitTrace<'a> {
     /// Receives the spans.
@@ -101,7 +95,7 @@ pub struct CommitTrace<'a> {
 
 impl CommitTrace<'_> {
     /// Records a link of `page`, and the result of the sieve.
-    pub fn link(&self, page: &Page, link: &Found, result: SieveResult) {
+    pub fn link(&self, page: &Page, link: &Found, result: Option<SieveResult>) {
         let Some(trace) = self.tracer.found(link) else { return };
         let at = FoundAt::Page(page);
         let found = with_page_link(self.tracer, found_span(trace, link, at, self.began), at);
@@ -115,7 +109,7 @@ impl CommitTrace<'_> {
         &self,
         url: &Found,
         arrived: Option<(AgentId, Timestamp)>,
-        result: SieveResult,
+        result: Option<SieveResult>,
     ) {
         let Some(trace) = self.tracer.found(url) else { return };
         let from = match arrived {
@@ -130,7 +124,13 @@ impl CommitTrace<'_> {
         self.sieved(trace, url, from, result);
     }
 
-    fn sieved(&self, trace: TraceId, url: &Found, from: (SpanId, Timestamp), result: SieveResult) {
+    fn sieved(
+        &self,
+        trace: TraceId,
+        url: &Found,
+        from: (SpanId, Timestamp),
+        result: Option<SieveResult>,
+    ) {
         let (parent, begin) = from;
         let times = (begin, self.ended);
         let is_new = result == Some(Ok(true));
@@ -176,9 +176,8 @@ impl CommitTrace<'_> {
             let n_links = page.links.len() as u64;
             let times = (self.began, self.began);
             let owners = format!("0:{n_links}");
-            assigned_span(self.tracer, page, (&owners, n_links), times)
-                .into_iter()
-                .for_each(|span| self.tracer.tell(span));
+            let span = assigned_span(self.tracer, page, (&owners, n_links), times);
+            span.into_iter().for_each(|span| self.tracer.tell(span));
         }
     }
 }

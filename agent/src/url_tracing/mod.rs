@@ -1,10 +1,10 @@
 //! URL tracing: follows single URLs through one agent, and from one agent to the next.
 //!
-//! - *In*: URLs by their hashes, and results of requests ([`Fetched`](crate::messages::Fetched)).
-//! - *Out*: whether a URL is followed, the id of its trace, and its [`Span`]s.
-//! - *State*: the newest spans; bounded memory of followed URLs; failures traced in this second.
-//! - *Never knows*: the clock, where spans are exported to, OpenTelemetry.
-//! - *Errors*: none; spans that do not fit into the queue are counted as lost.
+//! - *Input:* URLs by their hashes, and results of requests ([`Fetched`](crate::messages::Fetched)).
+//! - *Output:* whether a URL is followed, the id of its trace, and its [`Span`]s.
+//! - *State:* the newest spans; bounded memory of followed URLs; failures traced in this second.
+//! - *Does not know:* the clock, where spans are exported to, OpenTelemetry.
+//! - *Errors:* none; spans that do not fit into the queue are counted as lost.
 //!
 //! Agents exchange nothing for it: the id of a trace is a function of the crawl and the URL, and so
 //! is the decision to follow a URL. Batches between agents hold thousands of URLs and stay on disk

@@ -2,14 +2,13 @@
 
 use super::{SpanId, Stage, TraceId};
 use crivello_common::time::Timestamp;
+use std::borrow::Cow;
 
 /// The value of an attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// A fixed text.
-    Word(&'static str),
     /// Text.
-    Text(Box<str>),
+    Text(Cow<'static, str>),
     /// A number.
     Count(u64),
     /// A boolean.
@@ -17,8 +16,8 @@ pub enum Value {
 }
 
 impl From<&'static str> for Value {
-    fn from(word: &'static str) -> Self {
-        Self::Word(word)
+    fn from(text: &'static str) -> Self {
+        Self::Text(text.into())
     }
 }
 
@@ -43,7 +42,6 @@ impl From<bool> for Value {
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Word(word) => f.write_str(word),
             Self::Text(text) => f.write_str(text),
             Self::Count(count) => write!(f, "{count}"),
             Self::Flag(flag) => write!(f, "{flag}"),

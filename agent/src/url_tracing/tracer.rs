@@ -16,7 +16,8 @@ use crate::limits::{
 };
 use crate::messages::{FetchOutcome, Fetched, Found};
 use crivello_common::config::Telemetry;
-use crivello_common::hash::{HostKey, UrlHash, UrlKey};
+use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crossbeam::queue::ArrayQueue;
 use parking_lot::Mutex;
@@ -29,9 +30,10 @@ use tokio::sync::Notify;
 /// The recipient and store of the spans of one crawl.
 #[derive(Debug)]
 pub struct Tracer {
+    hasher: KeyedHasher,
     ids: CrawlTraceIds,
     started: Timestamp,
-    /// [`Rate::bits`].
+    /// The number of a [`Rate`].
     rate: AtomicU64,
     slow_us: AtomicU64,
     failures: RateLimiter,
@@ -51,10 +53,16 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Creates the tracer of the crawl `crawl_id`.
+    /// Creates the tracer of the crawl `crawl_id`, whose keys `hasher` computes.
     #[must_use]
-    pub fn new(crawl_id: &str, settings: &Telemetry, started: Timestamp) -> Self {
+    pub fn new(
+        crawl_id: &str,
+        hasher: KeyedHasher,
+        settings: &Telemetry,
+        started: Timestamp,
+    ) -> Self {
         let tracer = Self {
+            hasher,
             ids: CrawlTraceIds::of(crawl_id),
             started,
             rate: AtomicU64::new(0),
@@ -76,7 +84,7 @@ impl Tracer {
 
     /// Applies these settings from now on.
     pub fn set(&self, settings: &Telemetry) {
-        self.rate.store(Rate::of(settings.trace_rate).bits(), Relaxed);
+        self.rate.store(Rate::of(settings.trace_rate).0, Relaxed);
         let slow = u64::try_from(settings.trace_slow.as_micros()).unwrap_or(u64::MAX);
         self.slow_us.store(slow, Relaxed);
     }
@@ -88,7 +96,7 @@ impl Tracer {
     }
 
     fn follows(&self, url: UrlKey) -> bool {
-        Rate::from_bits(self.rate.load(Relaxed)).takes(self.ids.draw(url))
+        Rate(self.rate.load(Relaxed)).takes(self.ids.draw(url))
     }
 
     /// Returns true if any URLs are followed from the beginning.
@@ -138,19 +146,17 @@ impl Tracer {
         if self.failures.take(at.end) {
             let trace = self.ids.host_trace(host);
             let times = (at.begin, at.end);
-            let mut span = Span::new(trace, (Stage::Resolved, at.begin.0), None, times)
+            let span = Span::new(trace, (Stage::Resolved, at.begin.0), None, times)
                 .with("server.address", name.to_owned())
                 .with("error.type", error);
-            span.is_error = true;
             tracing::debug!(host = name, error, trace_id = %trace, "cannot resolve a name");
-            self.tell(span);
+            self.tell(Span { is_error: true, ..span });
         }
     }
 
     /// Records the result of a visit as spans if the URL is followed, or if it failed or was slow.
     pub fn visited(&self, fetched: &mut Fetched) {
-        let hash =
-            fetched.row.as_ref().map_or_else(|| UrlHash::of(fetched.url.as_str()), |r| r.hash);
+        let hash = fetched.row.as_ref().map_or_else(|| self.hasher.url(&fetched.url), |r| r.hash);
         let url = UrlKey { group: fetched.host.group, url: hash };
         let sampled = self.follows(url);
         let slow = Duration::from_micros(self.slow_us.load(Relaxed));
@@ -201,12 +207,6 @@ impl Tracer {
     /// Keeps spans for export from now on.
     pub fn enable_export(&self) {
         self.exports.store(true, Relaxed);
-    }
-
-    /// Returns true if spans are kept for export.
-    #[must_use]
-    pub fn exports(&self) -> bool {
-        self.exports.load(Relaxed)
     }
 
     /// Returns the number of spans that wait for export.

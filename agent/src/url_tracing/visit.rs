@@ -15,33 +15,21 @@ pub struct QueuedSince {
     pub since: Since,
 }
 
-/// The source of the time at which a URL was queued.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Since {
-    /// The sieve of this agent let the URL through.
-    Sieved,
-    /// An attempt failed, and the URL was queued again.
-    Retry,
-    /// Another agent reported it: the owner before this one, or one that this agent replicates.
-    Told,
-    /// It was queued when this process began, or arrived with the group of another agent.
-    Restart,
-    /// Unknown: too many URLs are followed for all times to be remembered.
-    Forgotten,
-    /// Unknown: the URL was not followed before the end of its visit.
-    Unsampled,
-}
-
-impl Since {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Sieved => "sieved",
-            Self::Retry => "retry",
-            Self::Told => "told",
-            Self::Restart => "restart",
-            Self::Forgotten => "forgotten",
-            Self::Unsampled => "unsampled",
-        }
+crivello_common::closed_set! {
+    /// The source of the time at which a URL was queued.
+    pub enum Since {
+        /// The sieve of this agent let the URL through.
+        Sieved => "sieved",
+        /// An attempt failed, and the URL was queued again.
+        Retry => "retry",
+        /// Another agent reported it: the owner before this one, or one that this agent replicates.
+        Reported => "reported",
+        /// It was queued when this process began, or arrived with the group of another agent.
+        Restart => "restart",
+        /// Unknown: too many URLs are followed for all times to be remembered.
+        Forgotten => "forgotten",
+        /// Unknown: the URL was not followed before the end of its visit.
+        Unsampled => "unsampled",
     }
 }
 
@@ -152,13 +140,10 @@ impl Visited<'_> {
                 if let Some(why) = response.truncated {
                     span = span.with("crivello.truncated", why.name());
                 }
-                span.is_error = response.status >= 500;
-                span
+                Span { is_error: response.status >= 500, ..span }
             }
             FetchOutcome::Failed(failure) => {
-                let mut span = span.with("error.type", failure.name());
-                span.is_error = true;
-                span
+                Span { is_error: true, ..span.with("error.type", failure.name()) }
             }
             FetchOutcome::Discarded(why) => span.with("crivello.discarded", why.name()),
         }
@@ -179,9 +164,9 @@ fn reason(handed_out: &HandedOut) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_common::config::AssignBy;
     use crivello_common::discard::Discard;
     use crivello_common::failure::Failure;
+    use crivello_common::identity::KeyedHasher;
     use crivello_common::url::CrawlUrl;
     use std::net::{IpAddr, Ipv4Addr};
 
@@ -198,7 +183,7 @@ mod tests {
             address_next: T + 7 * SECOND,
         };
         Fetched {
-            host: url.host_key(AssignBy::Domain),
+            host: KeyedHasher::with_public_key().host_key(url.host()),
             name: url.host().into(),
             row: None,
             url,

@@ -7,7 +7,9 @@ use super::ips::IpEntry;
 use crate::messages::{Resolution, ResolveError, Resolved, ToFrontier};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::{VisitSignal, VisitSummary, after_visit};
+use crivello_common::politeness::{
+    VisitSignal, VisitSummary, address_in, address_unit, after_visit, interface_of,
+};
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -41,32 +43,38 @@ impl Workbench {
 
     fn found_address(&mut self, id: u32, resolved: Resolved, now: Timestamp) {
         let closed = self.connections_closed(id);
+        let known = self.current_address(id);
         let host = &mut self.hosts[id];
         let old = host.ip();
+        if !std::mem::replace(&mut host.resolved, true) {
+            self.messages.push(ToFrontier::NameResolved { host: host.key });
+        }
         host.state.failures.set(Failure::DnsNoSuchName, 0);
         host.state.failures.set(Failure::DnsUnavailable, 0);
         host.until = resolved.until.max(now + ANSWER_VALID_MIN);
-        let elsewhere = if old == ABSENT {
-            self.recent_addresses.may_be_elsewhere(host.key, resolved.address, now)
-        } else {
-            self.ips[old].address != resolved.address
+        let elsewhere = match known {
+            None => self.recent_addresses.may_be_elsewhere(host.key, resolved.address, now),
+            Some(known) => known != resolved.address,
         };
         if elsewhere && host.state.last_ended >= self.started {
             host.delay_until_closed(closed);
         }
-        if old == ABSENT || elsewhere {
+        let unit = address_unit(resolved.address);
+        if old == ABSENT || self.ips[old].address != unit {
             self.leave_address(id);
-            self.join_address(id, resolved.address);
+            let (next, in_cluster) = (self.ip_rests_until(), self.in_cluster);
+            let host = &self.hosts[id];
+            let member = (host.key.group, host.answered);
+            let new = || IpEntry::new(unit, next, in_cluster.then(Box::default));
+            self.hosts.set_address(id, self.ips.join(unit, member, new));
         }
+        self.hosts.set_interface(id, interface_of(resolved.address));
         self.place_host(id, now);
     }
 
     fn blocked_address(&mut self, id: u32, address: IpAddr, now: Timestamp) {
         match self.lists.blocked.by_address(address).map(ToString::to_string) {
-            Some(by) => {
-                self.report_blocked(id, by);
-                self.drop_host(id, Discard::Blocked, false, now);
-            }
+            Some(by) => self.drop_blocked_by(id, by, now),
             // No longer blocked, or not yet by the list here: the name is resolved again.
             None => self.hosts.sleep(id, now + LISTS_DIFFER),
         }
@@ -101,24 +109,24 @@ impl Workbench {
         if self.unclean { self.started + rest } else { Timestamp::ZERO }
     }
 
-    fn join_address(&mut self, id: u32, address: IpAddr) {
-        let (next, in_cluster) = (self.ip_rests_until(), self.in_cluster);
-        let new = || IpEntry::new(address, next, in_cluster.then(Box::default));
-        self.hosts.set_address(id, self.ips.join(address, new));
+    /// Returns the address of a host, if it is known.
+    pub(super) fn current_address(&self, id: u32) -> Option<IpAddr> {
+        let (ip, interface) = (self.hosts[id].ip(), self.hosts.interface(id));
+        (ip != ABSENT).then(|| address_in(self.ips[ip].address, interface))
     }
 
     fn leave_address(&mut self, id: u32) {
         if let Some(ip) = self.hosts.take_address(id) {
-            self.ips.leave(ip);
+            self.ips.leave(ip, self.hosts[id].key.group);
         }
     }
 
     /// Removes the address of a host, and remembers it while connections may be open.
     pub(super) fn forget_address(&mut self, id: u32, now: Timestamp) {
-        let (key, ip) = (self.hosts[id].key, self.hosts[id].ip());
-        if ip != ABSENT {
+        let key = self.hosts[id].key;
+        if let Some(address) = self.current_address(id) {
             let closed = self.connections_closed(id);
-            self.recent_addresses.remember(key, self.ips[ip].address, closed, now);
+            self.recent_addresses.remember(key, address, closed, now);
             self.leave_address(id);
         }
     }

@@ -1,7 +1,7 @@
 //! Census of the workbench, for the panel, the metrics and the report.
 
-use super::hosts::{HostPhase, Hosts};
-use super::ips::Ips;
+use super::Workbench;
+use super::hosts::HostPhase;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
@@ -46,21 +46,26 @@ pub struct Census {
     pub unknown_host_replies: u64,
 }
 
-impl Census {
-    /// Counts hosts and addresses. It visits every host, so it is too slow to call for each visit.
-    pub(super) fn count(hosts: &Hosts, ips: &Ips, now: Timestamp) -> Self {
-        let usage = hosts.usage(ips.occupied());
-        let mut census = Self {
+impl Workbench {
+    /// Counts the contents. It visits every host, so it is too slow to call for each visit.
+    #[must_use]
+    pub fn stats(&self, now: Timestamp) -> Census {
+        let usage = self.usage();
+        let leases = self.ips.iter().filter_map(|ip| ip.lease.as_ref());
+        let mut census = Census {
             hosts: usage.hosts,
-            ips: ips.iter().count(),
-            ips_ready: ips.count_ready(now),
+            ips: self.ips.iter().count(),
+            ips_ready: self.ips.count_ready(now),
+            in_flight: self.in_flight,
             window_urls: usage.window_urls,
             rules_bytes: usage.rules_bytes,
+            front_wanted: self.front.wanted(),
             front_held: usage.entries,
-            ip_leases_held: ips.iter().filter(|ip| ip.has_lease()).count(),
-            ..Self::default()
+            ip_leases_held: leases.filter(|lease| lease.is_held()).count(),
+            unknown_host_replies: self.unknown_host_replies,
+            ..Census::default()
         };
-        for host in hosts.iter() {
+        for host in self.hosts.iter() {
             let wait = host.state.wait(now);
             let rests = wait > RESTING || (!wait.is_zero() && host.state.rule.is_rest());
             match host.phase {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Returns the number of URLs that one visit may request.
 pub(super) fn visit_len(pace: &HostPolicy<'_>) -> u32 {
-    let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
+    let unhurried = pace.politeness.ip_delay.is_zero() && pace.wait_max().is_zero();
     if unhurried { pace.burst().max(NO_DELAY_VISIT_URLS) } else { pace.burst() }
 }
 

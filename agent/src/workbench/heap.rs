@@ -18,17 +18,11 @@ pub(super) trait Positions {
 }
 
 /// An element that is due at `at`. Among equals the smaller `seq` comes first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Node {
     pub at: Timestamp,
     pub seq: u32,
     pub id: u32,
-}
-
-impl Node {
-    pub const fn before(&self, other: &Self) -> bool {
-        self.at.0 < other.at.0 || (self.at.0 == other.at.0 && self.seq < other.seq)
-    }
 }
 
 /// Source of sequence numbers, for the nodes of one heap or of several.
@@ -110,7 +104,7 @@ impl TimeHeap {
 
     fn rise(&mut self, mut i: usize, positions: &mut impl Positions) -> usize {
         let node = self.0[i];
-        while i > 0 && node.before(&self.0[(i - 1) / 4]) {
+        while i > 0 && node < self.0[(i - 1) / 4] {
             let parent = (i - 1) / 4;
             self.put(i, self.0[parent], positions);
             i = parent;
@@ -121,10 +115,7 @@ impl TimeHeap {
 
     fn sink(&mut self, mut i: usize, positions: &mut impl Positions) {
         let node = self.0[i];
-        while let Some(child) = self.first_child(i) {
-            if !self.0[child].before(&node) {
-                break;
-            }
+        while let Some(child) = self.first_child(i).filter(|&child| self.0[child] < node) {
             self.put(i, self.0[child], positions);
             i = child;
         }
@@ -132,8 +123,7 @@ impl TimeHeap {
     }
 
     fn first_child(&self, i: usize) -> Option<usize> {
-        let children = 4 * i + 1..self.0.len().min(4 * i + 5);
-        children.reduce(|best, c| if self.0[c].before(&self.0[best]) { c } else { best })
+        (4 * i + 1..self.0.len().min(4 * i + 5)).min_by_key(|&child| self.0[child])
     }
 
     fn put(&mut self, i: usize, node: Node, positions: &mut impl Positions) {

@@ -1,7 +1,7 @@
 //! The workbench: the hosts that can be visited, ordered by time.
 //!
 //! Two levels, as in BUbiNG (Boldi, Marino, Santini, Vigna, 2018): a heap of IP entries by the
-//! time one of their hosts may be visited, and for each of them a heap of its hosts. A visit has
+//! time one of their hosts may be visited, and for each of them its hosts, whose groups take turns. A visit has
 //! its host and its IP address exclusively until its verdict arrives.
 //!
 //! - *Input:* [`ToWorkbench`] (hosts that fall due, more of their URLs),
@@ -23,7 +23,8 @@
 //! of what they occupy), `ips` (addresses, leases on them, recent addresses), `robots` (records,
 //! cache, requests at hosts that are not in memory), `front`. Decisions are functions: `choice` (a
 //! host's next task), `eviction` (who leaves). [`Workbench`] coordinates them in this file and in
-//! `placement`, `visits`, `addresses`, `robots_requests` and `reconfigure`.
+//! `placement`, `visits`, `addresses`, `robots_requests` and `reconfigure`; in `snapshot` and `census`
+//! it only reads them.
 //!
 //! # Phases of a host
 //! ```text
@@ -41,7 +42,8 @@
 //!
 //! # Caution
 //! After a run that was killed, its last requests are unknown: no host is visited before the start
-//! plus its longest ordinary delay, and no address before the start plus `ip_delay`.
+//! plus its longest ordinary delay, and no address before the start plus `ip_delay`. A host that was
+//! taken over from a dead agent rests as long; the crawl database sees to that.
 //! A robots.txt that redirects to another host waits for a visit to that host. A host that is not
 //! in memory is requested from the crawl database ([`ToFrontier::RequestHost`]), with its
 //! politeness state. If it belongs to another agent, the robots.txt is requested from that agent
@@ -70,20 +72,20 @@ pub use census::Census;
 pub use robots::asked_again;
 
 use crate::messages::{
-    DueHost, HostSnapshot, LeaseInUse, LeaseNotice, LeaseRequest, Lists, Queued, RobotsOutcome,
+    DueHost, LeaseInUse, LeaseNotice, LeaseRequest, Lists, NameRequest, Queued, RobotsOutcome,
     ToFrontier, ToWorkbench,
 };
 use crivello_common::config::{Fixed, Live, Settings};
 use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::WaitRule;
+use crivello_common::ports::PortPolicy;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use front::{Front, Usage};
 use hosts::{HostEntry, HostPhase, Hosts};
-use ips::{IpLeases, Ips, RecentAddresses};
+use ips::{Ips, RecentAddresses};
 use robots::{PendingRobots, RobotsCache, RobotsQueue};
-use snapshot::Source;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval between two attempts to free memory: resting hosts leave and long windows are cut.
@@ -96,6 +98,7 @@ pub struct Workbench {
     live: Live,
     /// Blocked and paused hosts, by the settings.
     lists: Lists,
+    ports: PortPolicy,
     started: Timestamp,
     unclean: bool,
     /// True for an agent in a cluster: no address is visited without a lease.
@@ -103,13 +106,12 @@ pub struct Workbench {
     closing: bool,
     hosts: Hosts,
     ips: Ips,
-    ip_leases: IpLeases,
     recent_addresses: RecentAddresses,
     pending_robots: PendingRobots,
     robots_cache: RobotsCache,
     front: Front,
     messages: Vec<ToFrontier>,
-    to_resolve: Vec<(HostKey, Arc<str>)>,
+    to_resolve: Vec<NameRequest>,
     in_flight: usize,
     unknown_host_replies: u64,
     sweep_at: Timestamp,
@@ -119,20 +121,20 @@ impl Workbench {
     /// Creates an empty workbench. `unclean` is true if the last run may have sent requests that
     /// are not recorded: it was killed.
     #[must_use]
-    pub fn new(settings: &Settings, now: Timestamp, unclean: bool) -> Self {
+    pub fn new(settings: &Settings, hasher: KeyedHasher, now: Timestamp, unclean: bool) -> Self {
         Self {
             fixed: settings.fixed.clone(),
             live: settings.live.clone(),
             lists: Lists::of(&settings.live),
+            ports: PortPolicy::new(&settings.fixed.fetch.ports_allowed),
             started: now,
             unclean,
             in_cluster: false,
             closing: false,
             hosts: Hosts::default(),
             ips: Ips::default(),
-            ip_leases: IpLeases::default(),
             recent_addresses: RecentAddresses::default(),
-            pending_robots: PendingRobots::new(settings.fixed.identity.assign_by),
+            pending_robots: PendingRobots::new(hasher),
             robots_cache: RobotsCache::default(),
             front: Front::new(settings, now),
             messages: Vec::new(),
@@ -143,9 +145,9 @@ impl Workbench {
         }
     }
 
-    /// Adds leases, for an agent in a cluster: no address is visited without one.
+    /// Requires IP leases, for an agent in a cluster: no address is visited without one.
     #[must_use]
-    pub fn among_others(mut self) -> Self {
+    pub fn with_ip_leases(mut self) -> Self {
         self.in_cluster = true;
         self
     }
@@ -165,14 +167,13 @@ impl Workbench {
 
     /// Handles a message from the lessor of an address.
     pub fn on_lease_notice(&mut self, notice: &LeaseNotice, now: Timestamp) {
-        let rests_until = self.ip_rests_until();
-        self.ip_leases.on_notice(notice, &mut self.ips, rests_until, now);
+        self.ips.on_notice(notice, self.ip_rests_until(), now);
     }
 
     /// Begins an epoch, in which any address may have another lessor. Returns the leases in use; no
     /// other lease that was granted before will be used.
     pub fn begin_lease_epoch(&mut self, now: Timestamp) -> Vec<LeaseInUse> {
-        self.ip_leases.begin_epoch(&mut self.ips, now)
+        self.ips.begin_epoch(now)
     }
 
     /// Returns the next time at which [`Self::acquire`] may return a visit or a name must be
@@ -217,47 +218,27 @@ impl Workbench {
 
     /// Removes and returns the names to resolve; each is answered by [`Self::resolved`].
     #[must_use]
-    pub fn take_to_resolve(&mut self) -> Vec<(HostKey, Arc<str>)> {
+    pub fn take_to_resolve(&mut self) -> Vec<NameRequest> {
         std::mem::take(&mut self.to_resolve)
     }
 
     /// Removes and returns the messages about leases to send.
     #[must_use]
     pub fn take_lease_requests(&mut self, now: Timestamp) -> Vec<LeaseRequest> {
-        self.ip_leases.take_messages(&mut self.ips, now)
+        self.ips.take_lease_requests(now)
     }
 
     /// Removes and returns the URLs to request from other agents, each answered by
     /// [`Self::on_remote_robots`].
     #[must_use]
     pub fn take_remote_requests(&mut self) -> Vec<CrawlUrl> {
-        std::mem::take(&mut self.pending_robots.remote.unsent)
+        std::mem::take(&mut self.pending_robots.unsent)
     }
 
     /// Removes and returns the answers for other agents.
     #[must_use]
     pub fn take_peer_replies(&mut self) -> Vec<(CrawlUrl, RobotsOutcome)> {
-        std::mem::take(&mut self.pending_robots.remote.replies)
-    }
-
-    /// Returns a snapshot of a host; `None` if it is not in memory. A `thorough` one also contains
-    /// its robots.txt records, and scans its window and the hosts of its address.
-    #[must_use]
-    pub fn snapshot(&self, key: &HostKey, thorough: bool, now: Timestamp) -> Option<HostSnapshot> {
-        let (hosts, ips, pending) = (&self.hosts, &self.ips, &self.pending_robots);
-        let (politeness, closing) = (&self.live.politeness, self.closing);
-        Source { hosts, ips, pending, politeness, closing, now }.snapshot(key, thorough)
-    }
-
-    /// Counts the contents. It visits every host, so it is too slow to call for each visit.
-    #[must_use]
-    pub fn stats(&self, now: Timestamp) -> Census {
-        Census {
-            in_flight: self.in_flight,
-            front_wanted: self.front.wanted(),
-            unknown_host_replies: self.unknown_host_replies,
-            ..Census::count(&self.hosts, &self.ips, now)
-        }
+        std::mem::take(&mut self.pending_robots.replies)
     }
 
     fn admit(&mut self, due: DueHost, now: Timestamp) {

@@ -4,12 +4,13 @@ use super::Workbench;
 use super::choice::{Choice, choose, freshness_of, visit_len};
 use super::eviction::{Eviction, eviction, is_resting, may_leave};
 use super::heap::ABSENT;
-use super::hosts::{HostEntry, HostPhase};
+use super::hosts::HostPhase;
 use super::robots::Freshness;
-use crate::messages::{Queued, ToFrontier};
+use crate::messages::{NameRequest, QueueKey, Queued, ToFrontier};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::WaitRule;
+use crivello_common::hash::HostKey;
+use crivello_common::politeness::{HostState, WaitRule};
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
@@ -97,7 +98,8 @@ impl Workbench {
         let next = state.next;
         if ip != ABSENT {
             host.phase = HostPhase::Waiting;
-            return self.ips.push_host(ip, next, id, &mut self.hosts);
+            let member = (host.key.group, id);
+            return self.ips.push_host(ip, next, member, &mut self.hosts);
         }
         // The resolver caches a failure for about as long as the host rests, so an early query is
         // useless.
@@ -185,15 +187,16 @@ impl Workbench {
     pub(super) fn resolve(&mut self, id: u32) {
         let host = &mut self.hosts[id];
         host.phase = HostPhase::Resolving;
-        self.to_resolve.push((host.key, host.name.clone()));
+        let (key, name, resolved) = (host.key, host.name.clone(), host.resolved);
+        self.to_resolve.push(NameRequest { host: key, name, resolved });
     }
 
     /// Removes a host from the heap that contains it.
     pub(super) fn detach(&mut self, id: u32) {
         let host = &mut self.hosts[id];
-        let (position, ip) = (host.position, host.ip());
+        let (place, ip) = ((host.key.group, host.position), host.ip());
         match std::mem::take(&mut host.phase) {
-            HostPhase::Waiting => self.ips.remove_host(ip, position, &mut self.hosts),
+            HostPhase::Waiting => self.ips.remove_host(ip, place, &mut self.hosts),
             HostPhase::Asleep => self.hosts.wake(id),
             HostPhase::Loose | HostPhase::Resolving | HostPhase::InFlight | HostPhase::Dry => {}
         }
@@ -210,9 +213,8 @@ impl Workbench {
 
     /// Returns a loose host to the crawl database.
     pub(super) fn leave(&mut self, id: u32, now: Timestamp) {
-        let host = self.take_out(id, now);
-        let unused = host.window.queue_keys();
-        self.messages.push(ToFrontier::Leave { host: host.key, state: host.state, unused });
+        let (host, state, unused) = self.take_out(id, now);
+        self.messages.push(ToFrontier::Leave { host, state, unused });
     }
 
     /// Drops a loose host: at once, or when its pending refill has arrived.
@@ -222,18 +224,12 @@ impl Workbench {
             self.hosts[id].phase = HostPhase::Dry;
             return;
         }
-        let host = self.take_out(id, now);
-        let unused = host.window.queue_keys();
-        self.messages.push(ToFrontier::Drop {
-            host: host.key,
-            state: host.state,
-            unused,
-            reason,
-            forever,
-        });
+        let (host, state, unused) = self.take_out(id, now);
+        self.messages.push(ToFrontier::Drop { host, state, unused, reason, forever });
     }
 
-    fn take_out(&mut self, id: u32, now: Timestamp) -> HostEntry {
+    /// Removes a loose host. Returns its key, its state and the keys of its URLs in memory.
+    fn take_out(&mut self, id: u32, now: Timestamp) -> (HostKey, HostState, Vec<QueueKey>) {
         self.forget_address(id, now);
         let mut host = self.hosts.remove(id);
         if let Some(queue) = host.robots_queue.take() {
@@ -241,8 +237,8 @@ impl Workbench {
                 self.cancel(away.at, host.key);
             }
             let others = queue.requests.into_iter().filter(|r| r.for_host != host.key);
-            self.pending_robots.abandon(others);
+            self.pending_robots.abandoned.extend(others);
         }
-        host
+        (host.key, host.state, host.window.queue_keys())
     }
 }

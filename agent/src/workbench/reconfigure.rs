@@ -1,7 +1,6 @@
 //! New settings: in force at once for the hosts in memory.
 
 use super::Workbench;
-use super::heap::ABSENT;
 use super::hosts::HostPhase;
 use crate::messages::{Lists, ToFrontier};
 use crivello_common::config::{BlockEntry, Live};
@@ -19,7 +18,7 @@ impl Workbench {
         self.live = live.clone();
         self.lists = Lists::of(live);
         self.ips.reapply_delay(live.politeness.ip_delay);
-        self.pending_robots.remote.resume(&self.lists);
+        self.pending_robots.resume(&self.lists);
         let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
         for key in hosts {
             if let Some(id) = self.hosts.find(&key) {
@@ -38,27 +37,23 @@ impl Workbench {
         // The crawl database computes the pages left: the host leaves and returns with that number.
         host.recalled |= other_budgets;
         let (phase, leaves) = (host.phase, host.recalled);
-        let leaves = leaves || self.block_of(id).is_some();
-        match phase {
-            HostPhase::Waiting | HostPhase::Asleep => {
-                self.detach(id);
-                self.place_host(id, now);
-            }
+        let is_placed_now = match phase {
+            HostPhase::Waiting | HostPhase::Asleep => true,
             // The resolver's reply arrives later and is ignored.
-            HostPhase::Resolving if leaves => {
-                self.detach(id);
-                self.place_host(id, now);
-            }
+            HostPhase::Resolving => leaves || self.block_of(id).is_some(),
             // Placed when what they wait for has arrived.
-            HostPhase::Resolving | HostPhase::Dry | HostPhase::InFlight | HostPhase::Loose => {}
+            HostPhase::Dry | HostPhase::InFlight | HostPhase::Loose => false,
+        };
+        if is_placed_now {
+            self.detach(id);
+            self.place_host(id, now);
         }
     }
 
     /// Returns the entry that blocks a host, by its name or its address.
     pub(super) fn block_of(&self, id: u32) -> Option<&BlockEntry> {
         let host = &self.hosts[id];
-        let address = (host.ip() != ABSENT).then(|| self.ips[host.ip()].address);
-        self.lists.block(&host.name, address)
+        self.lists.block(&host.name, self.current_address(id))
     }
 
     /// Drops a loose host if it is blocked. Returns true if it has left, or will after its refill.
@@ -67,13 +62,13 @@ impl Workbench {
             return false;
         }
         let Some(by) = self.block_of(id).map(ToString::to_string) else { return false };
-        self.report_blocked(id, by);
-        self.drop_host(id, Discard::Blocked, false, now);
+        self.drop_blocked_by(id, by, now);
         true
     }
 
-    /// Reports the entry that blocks a host. The drop of the host follows.
-    pub(super) fn report_blocked(&mut self, id: u32, by: String) {
+    /// Drops a loose host that this entry blocks.
+    pub(super) fn drop_blocked_by(&mut self, id: u32, by: String, now: Timestamp) {
         self.messages.push(ToFrontier::BlockedBy { host: self.hosts[id].key, by });
+        self.drop_host(id, Discard::Blocked, false, now);
     }
 }

@@ -6,8 +6,9 @@ use super::hosts::HostPhase;
 use super::robots::{PendingRedirect, learn, next_hop, request_of_agent};
 use crate::messages::{RobotsAnswer, RobotsOutcome, RobotsRequest, ToFrontier};
 use crivello_common::hash::HostKey;
+use crivello_common::robots::follows_redirect;
 use crivello_common::time::Timestamp;
-use crivello_common::url::{CrawlUrl, Origin};
+use crivello_common::url::{CrawlUrl, Origin, Scheme};
 use std::iter;
 use std::time::Duration;
 
@@ -17,13 +18,15 @@ const AWAY_MAX: Duration = Duration::from_secs(600);
 impl Workbench {
     /// Handles the answer of another agent.
     pub fn on_remote_robots(&mut self, url: &CrawlUrl, found: &RobotsOutcome, now: Timestamp) {
-        let Some(requests) = self.pending_robots.remote.end(url, found, &self.lists) else {
+        let Some(requests) = self.pending_robots.end_remote(url, found, &self.lists) else {
             return;
         };
-        self.robots_cache.keep(url, found, now);
+        // The other agent does not report its connection.
+        let verified = false;
+        self.robots_cache.keep(url, found, verified, now);
         for request in requests {
             if self.awaits(&request) {
-                self.follow(&request, found, now);
+                self.follow(&request, found, verified, now);
             }
         }
         self.fail_abandoned(now);
@@ -33,10 +36,10 @@ impl Workbench {
     /// returned by [`Self::take_peer_replies`], and serves all agents that request it until then.
     pub fn request_for_peer(&mut self, url: CrawlUrl, now: Timestamp) {
         if self.closing {
-            return self.pending_robots.remote.replies.push((url, RobotsOutcome::Unreachable));
+            return self.pending_robots.replies.push((url, RobotsOutcome::Unreachable));
         }
-        if let Some(found) = self.robots_cache.get(&url, now) {
-            return self.pending_robots.remote.replies.push((url, found));
+        if let Some((found, _)) = self.robots_cache.get(&url, now) {
+            return self.pending_robots.replies.push((url, found));
         }
         let target = self.pending_robots.host_of(&url);
         self.send_request(target, request_of_agent(url), now);
@@ -45,39 +48,60 @@ impl Workbench {
 
     /// Handles the answer to a request at host `at`, for all requests there for the same URL.
     pub(super) fn on_robots_answer(&mut self, at: u32, answer: RobotsAnswer, now: Timestamp) {
-        let RobotsAnswer { request, found } = answer;
+        let RobotsAnswer { request, found, verified } = answer;
         let key = self.hosts[at].key;
-        if request.for_host != key {
-            self.robots_cache.keep(&request.url, &found, now);
+        if request.for_host != key || request.hops > 0 {
+            self.robots_cache.keep(&request.url, &found, verified, now);
         }
         let queue = self.hosts[at].robots_queue.as_mut();
         let others = queue.map_or(Vec::new(), |queue| queue.take_requests_for(&request.url));
         for request in iter::once(request).chain(others) {
-            if !self.pending_robots.remote.reply_to(&request, &found)
+            if !self.pending_robots.reply_to(&request, &found)
                 && (request.for_host == key || self.awaits(&request))
             {
-                self.follow(&request, &found, now);
+                self.follow(&request, &found, verified, now);
             }
         }
     }
 
-    /// Handles the answer to a request of a host in memory.
-    fn follow(&mut self, request: &RobotsRequest, found: &RobotsOutcome, now: Timestamp) {
+    /// Handles the answer to a request of a host in memory. `verified` is true if it came over a
+    /// connection with a valid certificate.
+    fn follow(
+        &mut self,
+        request: &RobotsRequest,
+        found: &RobotsOutcome,
+        verified: bool,
+        now: Timestamp,
+    ) {
         match found {
-            RobotsOutcome::Redirect(url) => self.redirect(request, url, now),
-            _ => self.finish_request(request, found, now),
+            RobotsOutcome::Redirect(url) => self.redirect(request, url, verified, now),
+            _ => self.finish_request(request, found, verified, now),
         }
     }
 
-    /// Follows the redirect of a request to `url`.
-    fn redirect(&mut self, request: &RobotsRequest, url: &CrawlUrl, now: Timestamp) {
-        let Some(request) = next_hop(request, url.clone()) else {
-            return self.finish_request(request, &RobotsOutcome::Missing, now);
+    /// Follows the redirect of a request to `url`, if it may be followed.
+    fn redirect(
+        &mut self,
+        request: &RobotsRequest,
+        url: &CrawlUrl,
+        verified: bool,
+        now: Timestamp,
+    ) {
+        let (links, blocked) = (&self.live.links, &self.lists.blocked);
+        if !follows_redirect(&request.url, url, links, blocked, &self.ports) {
+            self.messages.push(ToFrontier::RobotsRedirectRefused);
+            return self.finish_request(request, &RobotsOutcome::Unreachable, verified, now);
+        }
+        let Some(request) = next_hop(request, url.clone(), verified) else {
+            return self.finish_request(request, &RobotsOutcome::Missing, verified, now);
         };
         let Some(id) = self.hosts.find(&request.for_host) else {
             return;
         };
         let target = self.pending_robots.host_of(url);
+        if let Some((found, verified)) = self.robots_cache.get(url, now) {
+            return self.follow(&request, &found, verified, now);
+        }
         let queue = self.hosts[id].robots_queue.get_or_insert_default();
         if target == request.for_host {
             queue.away = None;
@@ -86,9 +110,6 @@ impl Workbench {
         }
         let deadline = queue.away.map_or(now + AWAY_MAX, |away| away.deadline);
         queue.away = Some(PendingRedirect { origin: request.for_origin, at: target, deadline });
-        if let Some(found) = self.robots_cache.get(url, now) {
-            return self.finish_request(&request, &found, now);
-        }
         self.send_request(target, request, now);
     }
 
@@ -105,14 +126,20 @@ impl Workbench {
     }
 
     /// Ends a request: records the final answer for the host that it was for.
-    fn finish_request(&mut self, request: &RobotsRequest, found: &RobotsOutcome, now: Timestamp) {
+    fn finish_request(
+        &mut self,
+        request: &RobotsRequest,
+        found: &RobotsOutcome,
+        verified: bool,
+        now: Timestamp,
+    ) {
         let Some(id) = self.hosts.find(&request.for_host) else {
             return;
         };
         if let Some(queue) = self.hosts[id].robots_queue.as_mut() {
             queue.away = queue.away.filter(|away| away.origin != request.for_origin);
         }
-        self.record_robots(id, request.for_origin, found, now);
+        self.record_robots(id, request.for_origin, found, request.verified && verified, now);
         self.wake_host(id, now);
     }
 
@@ -144,13 +171,23 @@ impl Workbench {
         let key = host.key;
         if let Some(away) = host.robots_queue.as_mut().and_then(|queue| queue.away.take()) {
             self.cancel(away.at, key);
-            self.record_robots(id, away.origin, &RobotsOutcome::Unreachable, now);
+            self.record_robots(id, away.origin, &RobotsOutcome::Unreachable, false, now);
         }
     }
 
-    fn record_robots(&mut self, id: u32, origin: Origin, found: &RobotsOutcome, now: Timestamp) {
+    /// Records the final answer for an origin. `verified` is true if it came over connections with
+    /// valid certificates: once a host has shown one, another answer lifts nothing.
+    fn record_robots(
+        &mut self,
+        id: u32,
+        origin: Origin,
+        found: &RobotsOutcome,
+        verified: bool,
+        now: Timestamp,
+    ) {
         let host = &self.hosts[id];
-        let (key, record) = (host.key, learn(host.record(origin), found, now));
+        let may_lift = verified || !host.state.certified || origin.scheme == Scheme::Http;
+        let (key, record) = (host.key, learn(host.record(origin), found, may_lift, now));
         self.hosts.set_record(id, origin, record.clone());
         self.messages.push(ToFrontier::Robots { host: key, origin, record });
     }
@@ -184,10 +221,10 @@ impl Workbench {
     /// Fails the requests whose target host has left: their robots.txt counts as unreachable. One
     /// by one, because a host that is given up for it may abandon further requests.
     pub(super) fn fail_abandoned(&mut self, now: Timestamp) {
-        while let Some(request) = self.pending_robots.pop_abandoned() {
+        while let Some(request) = self.pending_robots.abandoned.pop() {
             let found = RobotsOutcome::Unreachable;
-            if !self.pending_robots.remote.reply_to(&request, &found) && self.awaits(&request) {
-                self.finish_request(&request, &found, now);
+            if !self.pending_robots.reply_to(&request, &found) && self.awaits(&request) {
+                self.finish_request(&request, &found, false, now);
             }
         }
     }

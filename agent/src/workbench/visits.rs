@@ -6,11 +6,13 @@ use super::choice::{Choice, choose, visit_len};
 use super::hosts::HostPhase;
 use super::robots::first_hop;
 use crate::messages::{
-    HandedOut, RobotsOutcome, Signal, ToFrontier, Verdict, Visit, VisitDeadline, VisitTask,
+    HandedOut, RobotsOutcome, ToFrontier, Verdict, Visit, VisitDeadline, VisitTask,
 };
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, after_visit};
+use crivello_common::politeness::{
+    ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, address_in, after_visit,
+};
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
@@ -25,14 +27,15 @@ impl Workbench {
             return None;
         }
         while let Some(ip) = self.ips.pop_ready(now) {
-            if !self.ip_leases.may_visit(&mut self.ips, ip, now) {
+            if !self.ips.may_visit(ip, now) {
                 continue;
             }
-            let id = self.ips.pop_host(ip, &mut self.hosts)?;
+            let id = self.ips.pop_host(ip, now, &mut self.hosts)?;
             self.hosts[id].phase = HostPhase::Loose;
             if let Some(mut visit) = self.dispatch(id, now) {
-                self.ips.begin_visit(ip, &visit.name);
-                if let Some(deadline) = self.ip_leases.begin_visit(&mut self.ips, ip, now) {
+                if let Some(deadline) =
+                    self.ips.begin_visit(ip, (visit.host.group, &visit.name), now)
+                {
                     visit.deadline = deadline;
                 }
                 self.in_flight += 1;
@@ -86,17 +89,14 @@ impl Workbench {
     }
 
     fn visit(&mut self, id: u32, task: VisitTask, now: Timestamp) -> Visit {
+        let interface = self.hosts.interface(id);
         let host = &mut self.hosts[id];
         host.phase = HostPhase::InFlight;
         let ip = &self.ips[host.ip()];
-        let (address, deadline) = (ip.address, VisitDeadline::default());
-        let handed_out = HandedOut {
-            at: now,
-            rule: host.state.rule,
-            host_next: host.state.next,
-            address,
-            address_next: ip.next,
-        };
+        let address = address_in(ip.address, interface);
+        let deadline = VisitDeadline::default();
+        let (rule, host_next, address_next) = (host.state.rule, host.state.next, ip.next);
+        let handed_out = HandedOut { at: now, rule, host_next, address, address_next };
         Visit { host: host.key, name: Arc::clone(&host.name), address, task, deadline, handed_out }
     }
 
@@ -110,7 +110,11 @@ impl Workbench {
         self.in_flight -= 1;
         self.apply_politeness(id, &verdict);
         self.hosts.end_pages(id, verdict.pages, std::mem::take(&mut verdict.returned));
-        self.free_address(id, &verdict, now);
+        if verdict.answered && !std::mem::replace(&mut self.hosts[id].answered, true) {
+            self.ips.set_answered(self.hosts[id].ip(), verdict.host.group);
+        }
+        let ended = (verdict.requests > 0).then_some(verdict.ended);
+        self.ips.end_visit(self.hosts[id].ip(), ended, self.live.politeness.ip_delay, now);
         let answer = verdict.robots.take();
         let unreachable = answer.as_ref().and_then(|answer| {
             let own = answer.request.for_host == verdict.host;
@@ -139,43 +143,32 @@ impl Workbench {
     }
 
     fn apply_politeness(&mut self, id: u32, verdict: &Verdict) {
-        let summary = VisitSummary {
-            requests: verdict.requests,
-            ended: verdict.ended,
-            served: verdict.served,
-            signal: verdict.signal.into(),
-        };
+        let &Verdict { requests, ended, served, signal, .. } = verdict;
+        let summary = VisitSummary { requests, ended, served, signal };
         let host = &mut self.hosts[id];
         let pace = host.pace(&self.live.politeness);
         let jitter = host.key.host.0 ^ host.state.requests;
         host.state = after_visit(&host.state, &summary, &pace, jitter);
+        host.state.certified |= verdict.certified;
         let closed = self.connections_closed(id);
         let host = &mut self.hosts[id];
-        match verdict.signal {
-            Signal::Failed(Failure::AddressChanged) => {
+        match signal {
+            VisitSignal::Failed(Failure::AddressChanged) => {
                 host.expire_address();
                 host.delay_until_closed(closed);
             }
-            Signal::Failed(
+            VisitSignal::Failed(
                 Failure::ConnectRefused | Failure::ConnectTimeout | Failure::Unreachable,
             ) => host.expire_address(),
             _ => {}
         }
     }
 
-    fn free_address(&mut self, id: u32, verdict: &Verdict, now: Timestamp) {
-        let ip = self.hosts[id].ip();
-        let ended = (verdict.requests > 0).then_some(verdict.ended);
-        self.ips.end_visit(ip, ended, self.live.politeness.ip_delay);
-        self.ip_leases.yield_if_wanted(&mut self.ips, ip, now);
-        self.ips.requeue(ip);
-    }
-
     /// Returns true if the host failed too often. If the failure is the robots.txt of an origin
     /// without rules, and another origin has rules, only the former origin is given up.
-    fn is_given_up(&mut self, id: u32, signal: Signal, unreachable: Option<Origin>) -> bool {
+    fn is_given_up(&mut self, id: u32, signal: VisitSignal, unreachable: Option<Origin>) -> bool {
         let host = &mut self.hosts[id];
-        if signal == Signal::Well || !host.state.is_given_up() {
+        if signal == VisitSignal::Healthy || !host.state.is_given_up() {
             return false;
         }
         let Some(origin) = unreachable.filter(|_| host.answers_robots()) else {
@@ -190,15 +183,5 @@ impl Workbench {
         self.hosts.set_record(id, origin, record.clone());
         self.messages.push(ToFrontier::Robots { host, origin, record });
         false
-    }
-}
-
-impl From<Signal> for VisitSignal {
-    fn from(signal: Signal) -> Self {
-        match signal {
-            Signal::Well => Self::Healthy,
-            Signal::SlowDown(wait) => Self::SlowDown(wait),
-            Signal::Failed(kind) => Self::Failed(kind),
-        }
     }
 }

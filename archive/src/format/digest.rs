@@ -8,14 +8,13 @@ use crate::capture::Capture;
 use crivello_common::config::DigestKind;
 use data_encoding::BASE32;
 
-/// First 16 bytes of a payload's digest: the key for finding exact duplicates.
-pub type ContentDigest = [u8; 16];
-
 /// The digest of a payload or a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WarcDigest {
-    kind: DigestKind,
-    bytes: [u8; 32],
+pub enum WarcDigest {
+    /// SHA-1.
+    Sha1([u8; 20]),
+    /// SHA-256.
+    Sha256([u8; 32]),
 }
 
 /// Digests of a response. They are computed before its records are built, to find duplicates.
@@ -34,56 +33,42 @@ impl Digests {
         let mut head = Vec::with_capacity(512);
         push_response_head(&mut head, capture);
         let body = capture.body;
-        let [payload, block] = match kind {
-            DigestKind::Sha1 => sha1_x2(&head, body).map(|pair| pair.map(sha1)),
+        let both = match kind {
+            DigestKind::Sha1 => sha1_x2(&head, body),
             DigestKind::Sha256 => None,
-        }
-        .unwrap_or_else(|| [WarcDigest::of(kind, &[body]), WarcDigest::of(kind, &[&head, body])]);
+        };
+        let [payload, block] = match both {
+            Some(pair) => pair.map(WarcDigest::Sha1),
+            None => [WarcDigest::of(kind, &[body]), WarcDigest::of(kind, &[&head, body])],
+        };
         Self { payload, block }
     }
-}
-
-fn sha1(digest: [u8; 20]) -> WarcDigest {
-    let mut bytes = [0; 32];
-    bytes[..20].copy_from_slice(&digest);
-    WarcDigest { kind: DigestKind::Sha1, bytes }
 }
 
 impl WarcDigest {
     /// Computes the digest of the parts, one after another.
     pub(crate) fn of(kind: DigestKind, parts: &[&[u8]]) -> Self {
-        let mut bytes = [0; 32];
         match kind {
-            DigestKind::Sha1 => return sha1(digest::<sha1::Sha1>(parts).into()),
-            DigestKind::Sha256 => bytes.copy_from_slice(&digest::<sha2::Sha256>(parts)),
+            DigestKind::Sha1 => Self::Sha1(digest::<sha1::Sha1>(parts).into()),
+            DigestKind::Sha256 => Self::Sha256(digest::<sha2::Sha256>(parts).into()),
         }
-        Self { kind, bytes }
     }
 
-    /// Returns the key for finding exact duplicates.
-    #[must_use]
-    pub fn content(&self) -> ContentDigest {
-        let mut key = [0; 16];
-        key.copy_from_slice(&self.bytes[..16]);
-        key
+    fn parts(&self) -> (&'static str, &[u8]) {
+        match self {
+            Self::Sha1(bytes) => ("sha1", bytes),
+            Self::Sha256(bytes) => ("sha256", bytes),
+        }
     }
 
     /// Returns `sha1:…` or `sha256:…`, as in `WARC-Payload-Digest`.
     #[must_use]
     pub fn text(&self) -> String {
-        let (mut text, used) = match self.kind {
-            DigestKind::Sha1 => ("sha1:".to_owned(), 20),
-            DigestKind::Sha256 => ("sha256:".to_owned(), 32),
-        };
-        BASE32.encode_append(&self.bytes[..used], &mut text);
-        text
+        let (algorithm, bytes) = self.parts();
+        format!("{algorithm}:{}", BASE32.encode(bytes))
     }
 }
 
 fn digest<D: sha1::Digest>(parts: &[&[u8]]) -> sha1::digest::Output<D> {
-    let mut hasher = D::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    hasher.finalize()
+    parts.iter().fold(D::new(), |hasher, part| hasher.chain_update(part)).finalize()
 }

@@ -15,17 +15,17 @@ pub(crate) fn clear_buffer(buffer: &mut Vec<u8>) {
 }
 
 /// Appends `name: value` with control characters replaced by spaces.
-pub(crate) fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+pub(crate) fn push_field(out: &mut Vec<u8>, name: &str, value: impl AsRef<[u8]>) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
-    push_line(out, value);
+    push_line(out, value.as_ref());
 }
 
 /// Appends one line with control characters replaced by spaces.
 pub(crate) fn push_line(out: &mut Vec<u8>, text: &[u8]) {
     let start = out.len();
     out.extend_from_slice(text);
-    for byte in out[start..].iter_mut().filter(|byte| is_forbidden(**byte)) {
+    for byte in out[start..].iter_mut().filter(|byte| **byte != b'\t' && byte.is_ascii_control()) {
         *byte = b' ';
     }
     out.extend_from_slice(b"\r\n");
@@ -39,58 +39,37 @@ pub(crate) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
         out.extend_from_slice(uri.as_bytes());
     } else {
         for byte in uri.bytes() {
-            push_uri_byte(out, byte);
+            match byte {
+                b'!'..=b'~' => out.push(byte),
+                _ => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+            }
         }
     }
     out.extend_from_slice(b"\r\n");
-}
-
-fn push_uri_byte(out: &mut Vec<u8>, byte: u8) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    if byte.is_ascii_graphic() {
-        out.push(byte);
-    } else {
-        out.push(b'%');
-        out.push(HEX[usize::from(byte >> 4)]);
-        out.push(HEX[usize::from(byte & 15)]);
-    }
-}
-
-const fn is_forbidden(byte: u8) -> bool {
-    byte != b'\t' && byte.is_ascii_control()
-}
-
-/// Appends `name: number`.
-pub(crate) fn push_number(out: &mut Vec<u8>, name: &str, number: u64) {
-    push_field(out, name, number.to_string().as_bytes());
 }
 
 /// Starts the head of a WARC record.
 pub(crate) fn begin_head(out: &mut Vec<u8>, kind: &str, id: &RecordId, date: &WarcDate) {
     out.clear();
     out.extend_from_slice(b"WARC/1.1\r\n");
-    push_field(out, "WARC-Type", kind.as_bytes());
-    push_field(out, "WARC-Record-ID", id.as_bytes());
-    push_field(out, "WARC-Date", date.0.as_bytes());
+    push_field(out, "WARC-Type", kind);
+    push_field(out, "WARC-Record-ID", &id.0);
+    push_field(out, "WARC-Date", &date.0);
 }
 
 /// Ends the head of a WARC record with the type and the length of its block.
 pub(crate) fn end_head(out: &mut Vec<u8>, content_type: &str, length: usize) {
-    push_field(out, "Content-Type", content_type.as_bytes());
-    push_number(out, "Content-Length", length as u64);
+    push_field(out, "Content-Type", content_type);
+    push_field(out, "Content-Length", length.to_string());
     out.extend_from_slice(b"\r\n");
 }
 
 /// `WARC-Date`: RFC 3339 with microseconds, as WARC/1.1 section 5.4 allows.
-pub(crate) struct WarcDate(String);
+pub(crate) struct WarcDate(pub(super) String);
 
 impl WarcDate {
     pub(crate) fn of(at: Timestamp) -> Self {
         Self(at.to_string())
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
     }
 
     /// Returns the fourteen digits of index lines and file names: `yyyymmddhhmmss`.

@@ -29,16 +29,12 @@ pub fn find_file(dir: &Path, serial: u32) -> Option<String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileStem {
     pub(crate) crawl: u32,
-    created: String,
+    /// Fourteen digits.
+    pub(crate) created: String,
     pub(crate) serial: u32,
 }
 
 impl FileStem {
-    /// Creates a stem. `created` must have fourteen digits.
-    pub(crate) fn new(crawl: u32, created: String, serial: u32) -> Self {
-        Self { crawl, created, serial }
-    }
-
     /// Splits the name of an archive's file into its stem and its suffix.
     pub(crate) fn split(file_name: &str) -> Option<(Self, &str)> {
         let dot = file_name.find('.')?;
@@ -53,8 +49,8 @@ impl FileStem {
             return None;
         }
         let crawl = u32::from_str_radix(crawl, 16).ok()?;
-        let stem = Self::new(crawl, created.to_owned(), serial.parse().ok()?);
-        Some((stem, suffix))
+        let (created, serial) = (created.to_owned(), serial.parse().ok()?);
+        Some((Self { crawl, created, serial }, suffix))
     }
 
     /// Returns the stem of a WARC file's name, in the form used by positions.

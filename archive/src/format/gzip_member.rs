@@ -16,45 +16,40 @@ const FREE_BYTES_MIN: usize = 8 << 10;
 pub(crate) struct MemberCompressor {
     deflate: Compress,
     out: Vec<u8>,
-    used: usize,
 }
 
 impl MemberCompressor {
     /// Creates a compressor. `level` is the gzip level, 1 to 9; other values are clamped.
     pub(crate) fn new(level: u32) -> Self {
         let level = Compression::new(level.clamp(1, 9));
-        Self { deflate: Compress::new_gzip(level, WINDOW_BITS), out: Vec::new(), used: 0 }
+        Self { deflate: Compress::new_gzip(level, WINDOW_BITS), out: Vec::new() }
     }
 
     /// Compresses the parts, one after another, into one member.
     pub(crate) fn compress(&mut self, parts: &[&[u8]]) -> Vec<u8> {
         self.deflate.reset();
-        self.used = 0;
+        self.out.clear();
         for part in parts.iter().filter(|part| !part.is_empty()) {
             self.feed(part, FlushCompress::None);
         }
         self.feed(&[], FlushCompress::Finish);
-        let member = self.out[..self.used].to_vec();
+        let member = self.out.to_vec();
         clear_buffer(&mut self.out);
         member
     }
 
     fn feed(&mut self, mut input: &[u8], flush: FlushCompress) {
         loop {
-            if self.out.len() - self.used < FREE_BYTES_MIN {
-                self.out.resize((self.out.len() * 2).max(self.used + FREE_BYTES_MIN), 0);
-            }
-            let (read, written) = (self.deflate.total_in(), self.deflate.total_out());
+            self.out.reserve(FREE_BYTES_MIN);
+            let read = self.deflate.total_in();
             let status = self
                 .deflate
-                .compress(input, &mut self.out[self.used..], flush)
+                .compress_vec(input, &mut self.out, flush)
                 .expect("deflate fails only in an invalid state, and the state is private");
             input = &input[(self.deflate.total_in() - read) as usize..];
-            self.used += (self.deflate.total_out() - written) as usize;
-            let full = self.used == self.out.len();
             let done = match flush {
                 FlushCompress::Finish => status == Status::StreamEnd,
-                _ => input.is_empty() && !full,
+                _ => input.is_empty() && self.out.len() < self.out.capacity(),
             };
             if done {
                 return;

@@ -18,20 +18,20 @@ pub(crate) fn push_response_head(out: &mut Vec<u8>, capture: &Capture<'_>) {
     let mut stated = false;
     for (name, value) in capture.headers {
         if name == TRANSFER_ENCODING {
-            push_field(out, "X-Crawler-Transfer-Encoding", value.as_bytes());
+            push_field(out, "X-Crawler-Transfer-Encoding", value);
             changed = true;
         } else if name != CONTENT_LENGTH || has_no_body(capture.status) {
-            push_field(out, name.as_str(), value.as_bytes());
+            push_field(out, name.as_str(), value);
         } else if !stated && states(value, length) {
-            push_field(out, "content-length", value.as_bytes());
+            push_field(out, "content-length", value);
             stated = true;
         } else {
-            push_field(out, "X-Crawler-Content-Length", value.as_bytes());
+            push_field(out, "X-Crawler-Content-Length", value);
             changed = true;
         }
     }
     if changed && !stated {
-        push_field(out, "Content-Length", length.to_string().as_bytes());
+        push_field(out, "Content-Length", length.to_string());
     }
     out.extend_from_slice(b"\r\n");
 }

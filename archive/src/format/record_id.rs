@@ -8,14 +8,7 @@ use rand::{Rng, SeedableRng};
 use uuid::Builder;
 
 /// An id in the form `<urn:uuid:…>`, as written into records.
-#[derive(Clone, Copy)]
-pub(crate) struct RecordId([u8; 47]);
-
-impl RecordId {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
+pub(crate) struct RecordId(pub(super) String);
 
 /// Generator of record ids.
 pub(crate) struct RecordIds(SmallRng);
@@ -27,11 +20,6 @@ impl RecordIds {
 
     pub(crate) fn next(&mut self) -> RecordId {
         let random = self.0.random::<u128>().to_le_bytes();
-        let uuid = Builder::from_random_bytes(random).into_uuid();
-        let mut text = [0; 47];
-        text[..10].copy_from_slice(b"<urn:uuid:");
-        uuid.hyphenated().encode_lower(&mut text[10..46]);
-        text[46] = b'>';
-        RecordId(text)
+        RecordId(format!("<urn:uuid:{}>", Builder::from_random_bytes(random).into_uuid()))
     }
 }

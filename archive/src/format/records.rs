@@ -1,16 +1,18 @@
 //! The WARC/1.1 records of a response: response or revisit, request, metadata.
 
 use super::digest::{Digests, WarcDigest};
-use super::fields::{self, WarcDate, clear_buffer, push_field, push_number, push_uri};
+use super::fields::{self, WarcDate, clear_buffer, push_field, push_uri};
 use super::gzip_member::MemberCompressor;
 use super::http_head::{protocol, push_response_head};
 use super::record_id::{RecordId, RecordIds};
-use crate::capture::{Capture, OriginalCapture};
+use crate::capture::{Capture, OriginalCapture, Truncation};
 use crate::index::surt::surt;
 use crivello_common::config::{DigestKind, Store};
 
 /// Profile of revisits whose payload is identical byte for byte (WARC/1.1 section 6.7.2).
 const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+/// Whether the certificate of the connection was valid, or why not: a field of our own.
+const CERTIFICATE: &str = "X-Crivello-Certificate";
 /// End of every record (WARC/1.1 section 4).
 pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";
 
@@ -113,30 +115,28 @@ impl RecordBuilder {
         self.block.clear();
         push_response_head(&mut self.block, capture);
         let head = &mut self.head;
-        let (kind, payload) = match original {
-            Some(_) => ("revisit", &[][..]),
-            None => ("response", capture.body),
+        let (kind, payload, block, truncated) = match original {
+            Some(_) => {
+                ("revisit", &[][..], WarcDigest::of(self.kind, &[&self.block]), Some("length"))
+            }
+            None => {
+                ("response", capture.body, digests.block, capture.truncated.map(Truncation::name))
+            }
         };
         fields::begin_head(head, kind, id, date);
         push_exchange(head, capture);
-        push_field(head, "WARC-Payload-Digest", digests.payload.text().as_bytes());
-        let block = match original {
-            Some(_) => WarcDigest::of(self.kind, &[&self.block]),
-            None => digests.block,
-        };
-        push_field(head, "WARC-Block-Digest", block.text().as_bytes());
-        let truncated = match original {
-            Some(original) => {
-                push_field(head, "WARC-Profile", REVISIT_PROFILE.as_bytes());
-                push_uri(head, "WARC-Refers-To-Target-URI", original.url);
-                let date = WarcDate::of(original.at);
-                push_field(head, "WARC-Refers-To-Date", date.as_bytes());
-                Some("length")
-            }
-            None => capture.truncated.map(|reason| reason.name()),
-        };
+        if let Some(certificate) = capture.certificate {
+            push_field(head, CERTIFICATE, certificate.name());
+        }
+        push_field(head, "WARC-Payload-Digest", digests.payload.text());
+        push_field(head, "WARC-Block-Digest", block.text());
+        if let Some(original) = original {
+            push_field(head, "WARC-Profile", REVISIT_PROFILE);
+            push_uri(head, "WARC-Refers-To-Target-URI", original.url);
+            push_field(head, "WARC-Refers-To-Date", WarcDate::of(original.at).0);
+        }
         if let Some(reason) = truncated {
-            push_field(head, "WARC-Truncated", reason.as_bytes());
+            push_field(head, "WARC-Truncated", reason);
         }
         let length = self.block.len() + payload.len();
         fields::end_head(head, "application/http;msgtype=response", length);
@@ -149,9 +149,8 @@ impl RecordBuilder {
         let head = &mut self.head;
         fields::begin_head(head, "request", &id, date);
         push_exchange(head, capture);
-        push_field(head, "WARC-Concurrent-To", response.as_bytes());
-        let block = WarcDigest::of(self.kind, &[request]);
-        push_field(head, "WARC-Block-Digest", block.text().as_bytes());
+        push_field(head, "WARC-Concurrent-To", &response.0);
+        push_field(head, "WARC-Block-Digest", WarcDigest::of(self.kind, &[request]).text());
         fields::end_head(head, "application/http;msgtype=request", request.len());
         self.compressor.compress(&[head, request, RECORD_END])
     }
@@ -163,9 +162,8 @@ impl RecordBuilder {
         response: &RecordId,
         outlinks: impl Iterator<Item = &'a str>,
     ) -> Vec<u8> {
-        let millis = u64::try_from(capture.took.as_millis()).unwrap_or(u64::MAX);
         self.block.clear();
-        push_number(&mut self.block, "fetchTimeMs", millis);
+        push_field(&mut self.block, "fetchTimeMs", capture.took.as_millis().to_string());
         for url in outlinks {
             push_uri(&mut self.block, "outlink", url);
         }
@@ -173,9 +171,8 @@ impl RecordBuilder {
         let head = &mut self.head;
         fields::begin_head(head, "metadata", &id, date);
         push_uri(head, "WARC-Target-URI", capture.url.as_str());
-        push_field(head, "WARC-Concurrent-To", response.as_bytes());
-        let block = WarcDigest::of(self.kind, &[&self.block]);
-        push_field(head, "WARC-Block-Digest", block.text().as_bytes());
+        push_field(head, "WARC-Concurrent-To", &response.0);
+        push_field(head, "WARC-Block-Digest", WarcDigest::of(self.kind, &[&self.block]).text());
         fields::end_head(head, "application/warc-fields", self.block.len());
         let bytes = self.compressor.compress(&[head, &self.block, RECORD_END]);
         clear_buffer(&mut self.block);
@@ -186,8 +183,8 @@ impl RecordBuilder {
 /// Appends the fields that are common to the records of a request and its response.
 fn push_exchange(head: &mut Vec<u8>, capture: &Capture<'_>) {
     push_uri(head, "WARC-Target-URI", capture.url.as_str());
-    push_field(head, "WARC-IP-Address", capture.ip.to_canonical().to_string().as_bytes());
-    push_field(head, "WARC-Protocol", protocol(capture.version).as_bytes());
+    push_field(head, "WARC-IP-Address", capture.ip.to_canonical().to_string());
+    push_field(head, "WARC-Protocol", protocol(capture.version));
 }
 
 /// Returns the media type in the form of the index: without parameters, and `unk` if there is none.

@@ -28,7 +28,7 @@ pub struct CrawlLabel {
 /// Builder of the first record of each file.
 pub(crate) struct WarcinfoBuilder {
     digest: DigestKind,
-    label: CrawlLabel,
+    pub(crate) label: CrawlLabel,
     ids: RecordIds,
     compressor: MemberCompressor,
 }
@@ -43,25 +43,20 @@ impl WarcinfoBuilder {
         }
     }
 
-    pub(crate) const fn crawl_id(&self) -> u32 {
-        self.label.id
-    }
-
     /// Builds the record of the file with this name, created at `date`.
     pub(crate) fn build(&mut self, file_name: &str, date: &WarcDate) -> Vec<u8> {
         let block = self.block();
-        let digest = WarcDigest::of(self.digest, &[&block]);
         let mut head = Vec::new();
         fields::begin_head(&mut head, "warcinfo", &self.ids.next(), date);
-        push_field(&mut head, "WARC-Filename", file_name.as_bytes());
-        push_field(&mut head, "WARC-Block-Digest", digest.text().as_bytes());
+        push_field(&mut head, "WARC-Filename", file_name);
+        push_field(&mut head, "WARC-Block-Digest", WarcDigest::of(self.digest, &[&block]).text());
         fields::end_head(&mut head, "application/warc-fields", block.len());
         self.compressor.compress(&[&head, &block, RECORD_END])
     }
 
     fn block(&self) -> Vec<u8> {
         let mut block = Vec::new();
-        let mut field = |name, value: &str| push_field(&mut block, name, value.as_bytes());
+        let mut field = |name, value: &str| push_field(&mut block, name, value);
         let software = concat!("crivello/", env!("CARGO_PKG_VERSION"), " ");
         field("software", &[software, env!("CARGO_PKG_REPOSITORY")].concat());
         field("format", "WARC File Format 1.1");

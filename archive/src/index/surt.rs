@@ -6,6 +6,7 @@
 //! segments and the last slash dropped, session ids dropped, the query's parameters sorted.
 
 use crivello_common::url::CrawlUrl;
+use data_encoding::HEXLOWER;
 use regex::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -84,11 +85,7 @@ fn without_path_session(mut key: String, slash_ended: bool) -> String {
         key.push('/');
     }
     if key.contains(".aspx") && key.contains(")/") {
-        for session in &*SESSIONS {
-            if let Some(parts) = session.captures(&key) {
-                key = format!("{}{}", &parts[1], &parts[2]);
-            }
-        }
+        key = without(&*SESSIONS, key);
     }
     if key.len() > 1 && key.ends_with('/') {
         key.pop();
@@ -100,26 +97,12 @@ fn query_key(query: &str) -> String {
     let mut key = String::with_capacity(query.len());
     escape_lower(&mut key, &decode_fully(query.as_bytes()));
     let key = without_query_session(key);
-    let mut parameters: Vec<(&str, Option<&str>)> = key
-        .split('&')
-        .map(|parameter| match parameter.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (parameter, None),
-        })
-        .collect();
-    parameters.sort_unstable();
-    let mut sorted = String::with_capacity(key.len());
-    for (nth, (name, value)) in parameters.iter().enumerate() {
-        if nth > 0 {
-            sorted.push('&');
-        }
-        sorted.push_str(name);
-        if let Some(value) = value {
-            sorted.push('=');
-            sorted.push_str(value);
-        }
-    }
-    sorted
+    let mut parameters: Vec<&str> = key.split('&').collect();
+    parameters.sort_unstable_by_key(|parameter| match parameter.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (*parameter, None),
+    });
+    parameters.join("&")
 }
 
 fn without_query_session(mut query: String) -> String {
@@ -133,13 +116,19 @@ fn without_query_session(mut query: String) -> String {
         ]
     });
     if ["sid=", "sessionid", "cfid="].iter().any(|sign| query.contains(sign)) {
-        for session in &*SESSIONS {
-            if let Some(parts) = session.captures(&query) {
-                query = format!("{}{}", &parts[1], parts.get(2).map_or("", |rest| rest.as_str()));
-            }
-        }
+        query = without(&*SESSIONS, query);
     }
     query
+}
+
+/// Removes the matches of each pattern, except their two groups.
+fn without(patterns: &[Regex], mut text: String) -> String {
+    for pattern in patterns {
+        if let Some(parts) = pattern.captures(&text) {
+            text = format!("{}{}", &parts[1], parts.get(2).map_or("", |rest| rest.as_str()));
+        }
+    }
+    text
 }
 
 fn compiled(pattern: &str) -> Regex {
@@ -151,9 +140,7 @@ fn compiled(pattern: &str) -> Regex {
 /// One pass is enough. A decoded byte may complete another escape, but nothing after it has been
 /// decoded yet, so only two bytes before it must be checked. Each step back shortens the text.
 fn decode_fully(text: &[u8]) -> Cow<'_, [u8]> {
-    let Some(first) = memchr::memchr(b'%', text) else {
-        return Cow::Borrowed(text);
-    };
+    let Some(first) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };
     let mut decoded = text[..first].to_vec();
     for &byte in &text[first..] {
         decoded.push(byte);
@@ -175,14 +162,12 @@ fn hex_byte(digits: [u8; 2]) -> Option<u8> {
 
 /// Appends `text` in lower case, with `#`, `%` and everything but visible ASCII escaped.
 fn escape_lower(key: &mut String, text: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     for &byte in text {
         if byte.is_ascii_graphic() && byte != b'#' && byte != b'%' {
             key.push(char::from(byte.to_ascii_lowercase()));
         } else {
             key.push('%');
-            key.push(char::from(HEX[usize::from(byte >> 4)]));
-            key.push(char::from(HEX[usize::from(byte & 15)]));
+            HEXLOWER.encode_append(&[byte], key);
         }
     }
 }

@@ -105,5 +105,4 @@ fn sha256_and_ipv6_when_set() {
 fn the_key_of_duplicates_is_the_head_of_the_digest() {
     let digest = WarcDigest::of(DigestKind::Sha1, &[b"abc"]);
     assert_eq!(digest.text(), "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5");
-    assert_eq!(digest.content()[..4], [0xa9, 0x99, 0x3e, 0x36]);
 }

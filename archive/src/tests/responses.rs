@@ -4,6 +4,7 @@ use crate::{
     ArchiveError, ArchivePosition, ArchiveWriter, Capture, CrawlLabel, Digests, OriginalCapture,
     RecordBuilder, RecordLocation, Truncation, WarcRecord,
 };
+use crivello_common::certificate::CertificateStatus;
 use crivello_common::config::Store;
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
@@ -35,6 +36,7 @@ pub struct Response {
     pub request_head: Vec<u8>,
     pub body: Vec<u8>,
     pub truncated: Option<Truncation>,
+    pub certificate: Option<CertificateStatus>,
 }
 
 pub fn response(url: &str, headers: &[(&str, &[u8])], body: &[u8]) -> Response {
@@ -53,6 +55,7 @@ pub fn response(url: &str, headers: &[(&str, &[u8])], body: &[u8]) -> Response {
         request_head: b"GET /x HTTP/1.1\r\nhost: example.com\r\n\r\n".to_vec(),
         body: body.to_vec(),
         truncated: None,
+        certificate: None,
     }
 }
 
@@ -69,6 +72,7 @@ impl Response {
             request_head: &self.request_head,
             body: &self.body,
             truncated: self.truncated,
+            certificate: self.certificate,
         }
     }
 

@@ -106,9 +106,7 @@ pub(crate) mod faulty {
     }
 
     pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let Some(free) = FREE_BYTES.get() else {
-            return file.write_all_at(bytes, offset);
-        };
+        let Some(free) = FREE_BYTES.get() else { return file.write_all_at(bytes, offset) };
         let fits = bytes.len().min(usize::try_from(free).unwrap_or(usize::MAX));
         file.write_all_at(&bytes[..fits], offset)?;
         FREE_BYTES.set(Some(free - fits as u64));

@@ -12,10 +12,10 @@ use crate::format::warcinfo::{CrawlLabel, WarcinfoBuilder};
 use crate::index::cdxj;
 use crate::recover;
 use crivello_common::config::Store;
+use crivello_common::runtime::create_private_dir;
 use crivello_common::time::Timestamp;
 use position::{ArchivePosition, RecordLocation};
 use segment::Segment;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Number of bytes of records collected for one write.
@@ -56,7 +56,7 @@ impl ArchiveWriter {
         settings: &Store,
         label: CrawlLabel,
     ) -> Result<Self, ArchiveError> {
-        fs::create_dir_all(dir).map_err(ArchiveError::io("create", dir))?;
+        create_private_dir(dir).map_err(ArchiveError::io("create", dir))?;
         let segment = match position {
             Some(position) => recover::truncate_to(dir, label.id, position)?,
             None => {
@@ -123,16 +123,15 @@ impl ArchiveWriter {
 
     /// Returns true if `size` more bytes would make the file larger than allowed.
     fn is_full_with(&self, size: usize) -> bool {
-        let Some(segment) = &self.segment else {
-            return false;
-        };
+        let Some(segment) = &self.segment else { return false };
         let pending = (self.pending.records.len() + size) as u64;
         segment.warc_len() + pending > self.file_size_max
     }
 
     fn begin(&mut self, now: Timestamp) -> Result<(), ArchiveError> {
         let date = WarcDate::of(now);
-        let stem = FileStem::new(self.warcinfo.crawl_id(), date.digits(), self.next_serial);
+        let (crawl, serial) = (self.warcinfo.label.id, self.next_serial);
+        let stem = FileStem { crawl, created: date.digits(), serial };
         let first = self.warcinfo.build(&stem.file_name(WARC), &date);
         self.segment = Some(Segment::begin(&self.dir, stem, &first)?);
         self.next_serial += 1;

@@ -34,6 +34,10 @@ pub enum ClusterCommand {
     Drain(AgentArgs),
     /// Remove an agent that is dead and will not return. Reports what is lost with it.
     Remove(RemoveArgs),
+    /// Confirm that the process of a silent agent does not run, so that it can be declared dead.
+    ///
+    /// Needed only if all agents that could tell are silent as well: `crivello status` says so.
+    DeclareDead(DeclareDeadArgs),
     /// Pause all agents, or some hosts.
     Pause(PauseArgs),
     /// Resume all agents after a pause or a stop, or some hosts after a pause.
@@ -57,26 +61,19 @@ pub enum ClusterCommand {
     Stop(CoordinatorUrl),
 }
 
-impl ClusterCommand {
-    /// Returns true if only warnings and errors are logged.
-    #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        match self {
-            Self::Coordinator(args) => args.quiet,
-            _ => true,
-        }
-    }
-}
-
 /// Arguments of [`ClusterCommand::Coordinator`].
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct CoordinatorArgs {
+    /// Subcommand; without one, the coordinator runs.
+    #[command(subcommand)]
+    pub command: Option<CoordinatorCommand>,
     /// Address to listen on for agents and commands.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070")]
     pub listen: SocketAddr,
     /// Directory of the coordinator: settings and member list. An existing crawl there is resumed.
-    #[arg(long, value_name = "DIR")]
-    pub data: PathBuf,
+    #[arg(long, value_name = "DIR", required = true)]
+    pub data: Option<PathBuf>,
     /// Listen on a non-loopback address without TLS or without a token. Anyone who can connect can
     /// then join the crawl or control it.
     #[arg(long)]
@@ -281,6 +278,49 @@ pub struct RemoveArgs {
     /// Give up the pages that only this agent archived.
     #[arg(long)]
     pub give_up: bool,
+    /// Remove it although its groups are not fully copied, or although it may have URLs that no
+    /// other agent has: these URLs are lost.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of [`ClusterCommand::DeclareDead`].
+#[derive(Debug, clap::Args)]
+pub struct DeclareDeadArgs {
+    /// Agent.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    /// Confirm that the process of the agent does not run.
+    #[arg(long)]
+    pub confirm: bool,
+}
+
+/// Subcommands of [`ClusterCommand::Coordinator`].
+#[derive(Debug, Subcommand)]
+pub enum CoordinatorCommand {
+    /// Make a new record for a coordinator whose directory is lost, from the copies that its agents
+    /// keep.
+    ///
+    /// Give the addresses of as many agents as possible: the newest copy counts. The coordinator is
+    /// started afterwards, with the same --data.
+    Rebuild(RebuildArgs),
+}
+
+/// Arguments of [`CoordinatorCommand::Rebuild`].
+#[derive(Debug, clap::Args)]
+pub struct RebuildArgs {
+    /// Addresses of running agents, or files `cluster.view` from the directories of agents.
+    #[arg(value_name = "HOST:PORT|FILE", required = true)]
+    pub from: Vec<String>,
+    /// Directory of the new coordinator. It must be empty or not exist.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
+    /// Token.
+    #[command(flatten)]
+    pub token: TokenArgs,
 }
 
 /// Arguments of [`ClusterCommand::Drain`].

@@ -89,16 +89,14 @@ impl Command {
             Self::Crawl(args) => args.quiet,
             Self::Agent(args) => args.quiet,
             Self::Demo(args) => args.quiet,
-            Self::Cluster(args) => args.is_quiet(),
-            Self::Robots(_) | Self::Config | Self::Simweb(_) | Self::Certs(_) | Self::Token(_) => {
-                true
-            }
+            Self::Cluster(ClusterCommand::Coordinator(args)) => args.quiet,
+            _ => true,
         }
     }
 }
 
 /// Arguments of [`Command::Crawl`].
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct CrawlArgs {
     /// Seed URLs.
     #[arg(value_name = "URL")]

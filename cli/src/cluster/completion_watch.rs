@@ -1,5 +1,6 @@
 //! Detection of a crawl's completion from repeated status rounds of all agents.
 
+use super::Listing;
 use super::statuses::AgentStatuses;
 use crivello_common::completion::{NotDone, Round, is_done};
 use crivello_common::view::{AgentId, View};
@@ -11,12 +12,12 @@ pub struct CompletionWatch {
 }
 
 impl CompletionWatch {
-    /// Checks the `answers` of all agents of `view` since the last call.
+    /// Checks the `answers` of all agents of `listing` since the last call.
     ///
     /// # Errors
     /// Returns the reason why the crawl is not known to be complete.
-    pub fn check(&mut self, view: &View, answers: &AgentStatuses) -> Result<(), NotDone> {
-        let mut now = Round::of(view);
+    pub fn check(&mut self, listing: &Listing, answers: &AgentStatuses) -> Result<(), NotDone> {
+        let mut now = Round::of(&listing.view, &listing.uncovered);
         for (id, answer) in answers {
             now.alive.insert(*id, answer.as_ref().ok().map(|status| status.said()));
         }
@@ -43,11 +44,7 @@ pub fn why(busy: &NotDone, view: &View) -> String {
         NotDone::DataUnavailable(dead) => {
             let names: Vec<String> = dead.iter().copied().map(name).collect();
             let verb = if dead.len() == 1 { "is" } else { "are" };
-            format!(
-                "{} {verb} dead and may hold URLs that no other agent has (start again, or `crivello \
-                 remove`)",
-                names.join(", ")
-            )
+            format!("{} {verb} dead and may hold URLs that no other agent has", names.join(", "))
         }
         NotDone::Working(1) => "1 agent has work".to_owned(),
         NotDone::Working(n) => format!("{n} agents have work"),

@@ -1,64 +1,27 @@
 //! Edits of a crawl's settings, and the wait until all agents use them.
 
 use super::statuses::{AgentStatuses, query_statuses};
-use super::{CoordinatorApi, Listing, call_error, connect, list};
+use super::{CoordinatorApi, Listing, connect, list};
 use crate::args::cluster::CoordinatorUrl;
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_proto::agents::{self, AgentClients, living};
+use crivello_common::view::Agent;
+use crivello_proto::agents::{AgentClients, Answer, Client, ask_all};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
+use tonic::{Response, Status};
 
 /// Maximum wait for agents to use new settings. Slower agents are named.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between two queries.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-fn edit(key: &str, change: Change) -> v1::SettingEdit {
+/// Returns an edit of one setting.
+pub fn edit(key: &str, change: Change) -> v1::SettingEdit {
     v1::SettingEdit { key: key.to_owned(), change: Some(change) }
-}
-
-/// Returns an edit that sets a setting.
-pub fn set(key: &str, value: &str) -> v1::SettingEdit {
-    edit(key, Change::Value(value.to_owned()))
-}
-
-/// Returns an edit that adds an entry to a list.
-pub fn add(key: &str, entry: &str) -> v1::SettingEdit {
-    edit(key, Change::Add(entry.to_owned()))
-}
-
-/// Returns an edit that removes an entry from a list.
-pub fn remove(key: &str, entry: &str) -> v1::SettingEdit {
-    edit(key, Change::Remove(entry.to_owned()))
-}
-
-/// Returns an edit that resets a setting to its default.
-pub fn unset(key: &str) -> v1::SettingEdit {
-    edit(key, Change::Unset(v1::Unset {}))
-}
-
-/// Result of edits.
-pub struct EditResult(v1::EditSettingsResponse);
-
-impl EditResult {
-    /// Returns the revision of the edited settings.
-    pub fn revision(&self) -> u64 {
-        self.0.settings.as_ref().map_or(0, |settings| settings.revision)
-    }
-
-    /// Returns all settings as TOML.
-    pub fn toml(&self) -> &str {
-        self.0.settings.as_ref().map_or("", |settings| &settings.toml)
-    }
-
-    /// Returns the keys of settings that take effect only when the agents restart.
-    pub fn at_restart(&self) -> &[String] {
-        &self.0.at_restart
-    }
 }
 
 /// Client of a coordinator and its agents, for settings.
@@ -80,15 +43,19 @@ impl SettingsClient {
         Ok(Self { client, agents: credentials.agent_clients(), clock, began: clock.now() })
     }
 
-    /// Applies all edits, or none.
+    /// Applies all edits, or none. Returns the edited settings, and the keys of those that take
+    /// effect only when the agents restart.
     ///
     /// # Errors
     /// Returns the invalid edit and the reason.
-    pub async fn edit(&mut self, edits: Vec<v1::SettingEdit>) -> Result<EditResult, CliError> {
+    pub async fn edit(
+        &mut self,
+        edits: Vec<v1::SettingEdit>,
+    ) -> Result<(v1::CrawlSettings, Vec<String>), CliError> {
         self.began = self.clock.now();
         let request = v1::EditSettingsRequest { edits, known_revision: 0 };
-        let answer = self.client.edit_settings(request).await;
-        answer.map(|answer| EditResult(answer.into_inner())).map_err(|status| call_error(&status))
+        let answer = self.client.edit_settings(request).await?.into_inner();
+        Ok((answer.settings.unwrap_or_default(), answer.at_restart))
     }
 
     /// Waits up to ten seconds until every live agent uses this revision. Prints the duration, or
@@ -98,15 +65,16 @@ impl SettingsClient {
     /// Fails if the coordinator does not respond.
     pub async fn wait(&mut self, revision: u64) -> Result<Exit, CliError> {
         loop {
-            let (listing, answers) = self.query().await?;
+            let listing = list(&mut self.client).await?;
+            let answers = query_statuses(&self.agents, &listing).await;
             let behind = behind(&listing, &answers, revision);
             let waited = self.clock.now().since(self.began);
             if behind.is_empty() {
-                let n = answers.len();
-                let by = if n == 1 { "1 agent".to_owned() } else { format!("{n} agents") };
-                screen::print_line(&match n {
-                    0 => "no agent is running: in force for agents that join".to_owned(),
-                    _ => format!("in force with {by} after {}", format::duration(waited)),
+                screen::print_line(&match format::plural(answers.len() as u64, "agent") {
+                    _ if answers.is_empty() => {
+                        "no agent is running: in force for agents that join".to_owned()
+                    }
+                    by => format!("in force with {by} after {}", format::duration(waited)),
                 });
                 return Ok(Exit::Finished);
             }
@@ -118,24 +86,22 @@ impl SettingsClient {
         }
     }
 
-    /// Queries the members and their status.
-    async fn query(&mut self) -> Result<(Listing, AgentStatuses), CliError> {
-        let listing = list(&mut self.client).await?;
-        let answers = query_statuses(&self.agents, &listing.view, &listing.crawl_id).await;
-        Ok((listing, answers))
-    }
-
-    /// Returns the name, id and client of each live agent.
+    /// Calls all live agents, or only the one with the name or id `only`.
     ///
     /// # Errors
     /// Fails if the coordinator does not respond.
-    pub async fn agents(
+    pub async fn ask_agents<T>(
         &mut self,
-    ) -> Result<Vec<(String, u32, Result<agents::Client, String>)>, CliError> {
-        let listing = list(&mut self.client).await?;
-        let client = |agent| self.agents.client(agent).map_err(|silence| silence.to_string());
-        let alive = living(&listing.view);
-        Ok(alive.map(|agent| (agent.name.clone(), agent.id.0, client(agent))).collect())
+        only: Option<&str>,
+        call: impl AsyncFn(Client) -> Result<Response<T>, Status>,
+    ) -> Result<Vec<(Agent, Answer<T>)>, CliError> {
+        let mut view = list(&mut self.client).await?.view;
+        view.agents.retain(|agent| {
+            only.is_none_or(|only| agent.name == only || agent.id.to_string() == only)
+        });
+        let call = &call;
+        let ask = |clients: Arc<AgentClients>, to| async move { clients.ask(&to, call).await };
+        Ok(ask_all(&self.agents, &view, ask).await)
     }
 
     /// Returns the settings in force.
@@ -143,8 +109,7 @@ impl SettingsClient {
     /// # Errors
     /// Fails if the coordinator does not respond.
     pub async fn settings(&mut self) -> Result<v1::CrawlSettings, CliError> {
-        let settings = self.client.get_settings(v1::GetSettingsRequest {}).await;
-        settings.map(tonic::Response::into_inner).map_err(|status| call_error(&status))
+        Ok(self.client.get_settings(v1::GetSettingsRequest {}).await?.into_inner())
     }
 
     /// Changes the log filter of the coordinator and returns the previous one.
@@ -153,8 +118,7 @@ impl SettingsClient {
     /// Fails if the filter is invalid or the coordinator does not respond.
     pub async fn set_log_level(&mut self, filter: &str) -> Result<String, CliError> {
         let request = v1::SetLogLevelRequest { filter: filter.to_owned() };
-        let answer = self.client.set_log_level(request).await;
-        answer.map(|answer| answer.into_inner().previous).map_err(|status| call_error(&status))
+        Ok(self.client.set_log_level(request).await?.into_inner().previous)
     }
 }
 

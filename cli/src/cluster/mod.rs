@@ -6,14 +6,17 @@ pub mod seed_sender;
 pub mod statuses;
 
 use crate::args::cluster::{CoordinatorUrl, TlsArgs, TokenArgs};
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use anyhow::{Context, anyhow};
-use crivello_common::view::View;
+use crivello_common::obstacle::Obstacle;
+use crivello_common::view::{AgentId, View};
 use crivello_proto::auth::{AuthChannel, BearerToken};
 use crivello_proto::tls::{Tls, TlsFiles};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, v1};
+use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, obstacle, v1};
 use std::collections::HashMap;
+use std::error::Error as _;
+use std::iter::successors;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,25 +76,21 @@ pub fn check_listen(
     credentials: &Credentials,
     insecure: bool,
 ) -> Result<(), CliError> {
+    const TLS: &str = "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files)";
+    const TOKEN: &str = "--token-file (`crivello token --out FILE` creates one)";
     let missing = match (&credentials.tls, &credentials.token) {
         (Some(_), Some(_)) => return Ok(()),
-        (None, None) => {
-            "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files), and \
-             --token-file (`crivello token --out FILE` creates one)"
-        }
-        (None, Some(_)) => {
-            "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files); without TLS \
-             the token is sent in plain text"
-        }
-        (Some(_), None) => "--token-file (`crivello token --out FILE` creates one)",
+        (None, None) => format!("{TLS}, and {TOKEN}"),
+        (None, Some(_)) => format!("{TLS}; without TLS the token is sent in plain text"),
+        (Some(_), None) => TOKEN.to_owned(),
     };
     if at.ip().is_loopback() || insecure {
         return Ok(());
     }
-    Err(CliError::usage(format!(
+    Err(usage!(
         "--listen {at}: other machines could connect, join the crawl and control it; give \
          {missing}, or --insecure if only trusted machines can reach this address"
-    )))
+    ))
 }
 
 /// Returns the endpoint of the coordinator, and the credentials for it and its agents.
@@ -102,7 +101,7 @@ pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliErr
     let url = &args.url;
     let credentials = credentials(&args.tls, &args.token)?;
     let endpoint = dial::endpoint(url, credentials.tls.as_ref())
-        .map_err(|why| CliError::usage(format!("--coordinator {url}: {why}")))?;
+        .map_err(|why| usage!("--coordinator {url}: {why}"))?;
     Ok((endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT), credentials))
 }
 
@@ -114,13 +113,9 @@ pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentia
     let (endpoint, credentials) = endpoint(args)?;
     credentials.tls.iter().for_each(Tls::watch);
     credentials.token.iter().for_each(LiveToken::watch);
-    let channel = dial::connect(&endpoint, credentials.tls.as_ref()).await.map_err(|error| {
-        let url = &args.url;
-        CliError::Internal(anyhow!(
-            "the coordinator at {url} cannot be reached: {}",
-            error_chain(error)
-        ))
-    })?;
+    let channel = dial::connect(&endpoint, credentials.tls.as_ref())
+        .await
+        .with_context(|| format!("the coordinator at {} cannot be reached", args.url))?;
     Ok((client(channel, credentials.token.as_ref()), credentials))
 }
 
@@ -138,6 +133,17 @@ pub struct Listing {
     pub view: View,
     /// Leases by agent id.
     pub leases: HashMap<u32, v1::AgentLease>,
+    /// What keeps the crawl from going on or from ending.
+    pub obstacles: Vec<Obstacle>,
+    /// Dead agents since whose death the others have not fully replicated all groups.
+    pub uncovered: Vec<AgentId>,
+}
+
+impl Listing {
+    /// Returns the name of an agent.
+    pub fn name(&self, id: AgentId) -> String {
+        self.view.agent(id).map_or_else(|| format!("agent {id}"), |agent| agent.name.clone())
+    }
 }
 
 /// Requests the member list.
@@ -145,11 +151,16 @@ pub struct Listing {
 /// # Errors
 /// Fails if the coordinator does not respond, or if its response is invalid.
 pub async fn list(client: &mut CoordinatorApi) -> Result<Listing, CliError> {
-    let listed = client.list_agents(v1::ListAgentsRequest {}).await;
-    let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+    let listed = client.list_agents(v1::ListAgentsRequest {}).await?.into_inner();
     let view = View::try_from(listed.view.unwrap_or_default()).context("the coordinator's list")?;
     let leases = listed.leases.into_iter().map(|lease| (lease.id, lease)).collect();
-    Ok(Listing { crawl_id: listed.crawl_id, view, leases })
+    Ok(Listing {
+        crawl_id: listed.crawl_id,
+        view,
+        leases,
+        obstacles: obstacle::obstacles(listed.obstacles),
+        uncovered: listed.uncovered.into_iter().map(AgentId).collect(),
+    })
 }
 
 /// Member list of a coordinator, refreshed on demand. While the coordinator does not respond, the
@@ -157,7 +168,8 @@ pub async fn list(client: &mut CoordinatorApi) -> Result<Listing, CliError> {
 pub struct MemberList {
     client: CoordinatorApi,
     last: Option<Arc<Listing>>,
-    is_stale: bool,
+    /// True if the last request failed, so that the last list may be outdated.
+    pub is_stale: bool,
 }
 
 impl MemberList {
@@ -170,48 +182,35 @@ impl MemberList {
     ///
     /// # Errors
     /// Fails if the coordinator has never responded.
-    pub async fn refresh(&mut self) -> Result<Arc<Listing>, String> {
+    pub async fn refresh(&mut self) -> anyhow::Result<Arc<Listing>> {
         let listed = list(&mut self.client).await;
         self.is_stale = listed.is_err();
         match listed {
             Ok(listing) => Ok(Arc::clone(self.last.insert(Arc::new(listing)))),
-            Err(error) => self.last.clone().ok_or_else(|| error.to_string()),
+            Err(error) => self.last.clone().with_context(|| error.to_string()),
         }
-    }
-
-    /// Returns true if the last request failed, so that the last list may be outdated.
-    pub const fn is_stale(&self) -> bool {
-        self.is_stale
     }
 }
 
-/// Converts the error of a call to the coordinator.
-pub fn call_error(status: &Status) -> CliError {
-    match status.code() {
-        Code::NotFound
-        | Code::InvalidArgument
-        | Code::FailedPrecondition
-        | Code::AlreadyExists
-        | Code::Unauthenticated => CliError::usage(status.message()),
-        _ => CliError::Internal(anyhow!("the coordinator failed: {}", with_causes(status))),
+/// The error of a call to the coordinator.
+impl From<Status> for CliError {
+    fn from(status: Status) -> Self {
+        match status.code() {
+            Code::NotFound
+            | Code::InvalidArgument
+            | Code::FailedPrecondition
+            | Code::AlreadyExists
+            | Code::Unauthenticated => Self::usage(status.message()),
+            _ => Self::Internal(anyhow!("the coordinator failed: {}", with_causes(&status))),
+        }
     }
 }
 
 /// Returns the message of a status, with causes that it does not contain.
 fn with_causes(status: &Status) -> String {
-    let mut text = status.message().to_owned();
-    let mut source = std::error::Error::source(status);
-    while let Some(cause) = source {
-        let message = cause.to_string();
-        if !text.contains(&message) {
-            text = format!("{text}: {message}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
-/// Returns an error with its causes: tonic's own message is only "transport error".
-pub fn error_chain(error: tonic::transport::Error) -> String {
-    format!("{:#}", anyhow::Error::new(error))
+    let causes = successors(status.source(), |&cause| cause.source()).map(ToString::to_string);
+    causes.fold(status.message().to_owned(), |text, cause| match text.contains(&cause) {
+        true => text,
+        false => format!("{text}: {cause}"),
+    })
 }

@@ -4,7 +4,7 @@
 use super::MemberList;
 use crate::exit::CliError;
 use crate::seeds::{SeedErrors, SeedIter, SeedOrigin};
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context, anyhow};
 use crivello_agent::Seed;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{Agent, AgentState};
@@ -12,12 +12,10 @@ use crivello_proto::agents::AgentClients;
 use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
-use futures_util::Stream;
+use futures_util::stream::poll_fn;
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -35,71 +33,41 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(120);
 /// Pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A batch of seeds.
+/// A batch of seeds: URLs with their origins.
 #[derive(Debug)]
 struct SeedBatch {
     id: u64,
-    urls: Vec<String>,
-    origins: Vec<SeedOrigin>,
-}
-
-/// Reader of seeds on a separate thread, as they are needed.
-pub struct SeedReader {
-    batches: mpsc::Receiver<SeedBatch>,
-    complete: Arc<AtomicBool>,
-}
-
-impl SeedReader {
-    /// Starts to read `seeds`.
-    ///
-    /// # Errors
-    /// Fails if the thread cannot be started.
-    pub fn start(seeds: SeedIter) -> anyhow::Result<Self> {
-        let (sender, batches) = mpsc::channel(1);
-        let complete = Arc::<AtomicBool>::default();
-        let all_read = Arc::clone(&complete);
-        std::thread::Builder::new()
-            .name("seeds".to_owned())
-            .spawn(move || all_read.store(read(seeds, &sender), Ordering::Release))
-            .context("cannot start the seed thread")?;
-        Ok(Self { batches, complete })
-    }
-
-    /// Returns true if all seeds were read. Valid once the channel is closed.
-    pub fn is_complete(&self) -> bool {
-        self.complete.load(Ordering::Acquire)
-    }
+    seeds: Vec<(String, SeedOrigin)>,
 }
 
 /// Reads and sends seeds. Returns true if all were read and sent.
 fn read(mut seeds: SeedIter, sender: &mpsc::Sender<SeedBatch>) -> bool {
-    let (mut ids, mut urls, mut origins, mut bytes) = (0.., Vec::new(), Vec::new(), 0);
+    let (mut id, mut batch, mut bytes) = (0, Vec::new(), 0);
     loop {
         let seed = seeds.next();
-        let is_cut = matches!(seed, Some(Seed::Cut));
-        let is_url = matches!(seed, Some(Seed::Url(_)));
         if let Some(Seed::Url(url)) = &seed {
-            bytes += url.to_string().len();
-            urls.push(url.to_string());
-            origins.push(seeds.origin().clone());
+            let url = url.to_string();
+            bytes += url.len();
+            batch.push((url, seeds.last.clone()));
         }
-        let full = urls.len() == SEED_LINES_MAX || bytes >= BATCH_BYTES;
-        if !urls.is_empty() && (full || !is_url) {
-            let (urls, origins) = (std::mem::take(&mut urls), std::mem::take(&mut origins));
-            bytes = 0;
-            let id = ids.next().unwrap_or_default();
-            if sender.blocking_send(SeedBatch { id, urls, origins }).is_err() {
+        let is_full = batch.len() == SEED_LINES_MAX || bytes >= BATCH_BYTES;
+        if !batch.is_empty() && (is_full || !matches!(seed, Some(Seed::Url(_)))) {
+            let seeds = std::mem::take(&mut batch);
+            if sender.blocking_send(SeedBatch { id, seeds }).is_err() {
                 return false;
             }
+            (id, bytes) = (id + 1, 0);
         }
-        if is_cut || seed.is_none() {
-            return !is_cut;
+        match seed {
+            None => return true,
+            Some(Seed::Cut) => return false,
+            Some(Seed::Url(_) | Seed::Pause) => {}
         }
     }
 }
 
 /// Progress of sending seeds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct SeedProgress {
     /// Number of URLs that agents have stored.
     pub stored: u64,
@@ -107,14 +75,20 @@ pub struct SeedProgress {
     pub in_flight: u64,
     /// Name of the receiving agent.
     pub agent: String,
+    /// True if all seeds were read. Set at the end.
+    pub all_read: bool,
 }
 
 /// Sender of seeds to the agents of a crawl.
-pub struct SeedSender<'a> {
-    members: &'a mut MemberList,
-    clients: &'a AgentClients,
-    seed_errors: &'a SeedErrors,
-    on_progress: &'a mut (dyn FnMut(&SeedProgress) + Send),
+pub struct SeedSender {
+    members: MemberList,
+    clients: Arc<AgentClients>,
+    seed_errors: SeedErrors,
+    on_progress: fn(&SeedProgress),
+    /// Seeds that `reader` has read. It reads them as they are needed.
+    batches: mpsc::Receiver<SeedBatch>,
+    /// Thread that returns true if it has read all seeds.
+    reader: JoinHandle<bool>,
     /// Unacknowledged batches, in order of ids.
     unacked: VecDeque<SeedBatch>,
     progress: SeedProgress,
@@ -126,45 +100,51 @@ pub struct SeedSender<'a> {
     last_error: String,
 }
 
-impl<'a> SeedSender<'a> {
-    /// Creates a sender that finds agents in `members`, reports rejected seeds to `seed_errors`,
-    /// and calls `on_progress`.
-    pub fn new(
-        members: &'a mut MemberList,
-        clients: &'a AgentClients,
-        seed_errors: &'a SeedErrors,
-        on_progress: &'a mut (dyn FnMut(&SeedProgress) + Send),
-    ) -> Self {
-        // Concurrent senders start with different agents.
-        let next_agent = std::process::id() as usize;
+impl SeedSender {
+    /// Starts to read `seeds`. The sender finds agents in `members`, reports rejected seeds to
+    /// `seed_errors`, and calls `on_progress`.
+    ///
+    /// # Errors
+    /// Fails if the thread that reads cannot be started.
+    pub fn start(
+        (seeds, seed_errors): (SeedIter, SeedErrors),
+        members: MemberList,
+        clients: Arc<AgentClients>,
+        on_progress: fn(&SeedProgress),
+    ) -> anyhow::Result<Self> {
+        let (sender, batches) = mpsc::channel(1);
+        let reader = Builder::new().name("seeds".to_owned()).spawn(move || read(seeds, &sender));
         let clock = Clock::start();
-        Self {
+        Ok(Self {
             members,
             clients,
             seed_errors,
             on_progress,
+            batches,
+            reader: reader.context("cannot start the seed thread")?,
             unacked: VecDeque::new(),
             progress: SeedProgress::default(),
-            next_agent,
+            // Concurrent senders start with different agents.
+            next_agent: std::process::id() as usize,
             last_ack: clock.now(),
             clock,
             last_error: String::new(),
-        }
+        })
     }
 
     /// Sends all seeds and returns once agents have stored them.
     ///
     /// # Errors
     /// Fails if no agent stores any seed for two minutes.
-    pub async fn send_all(mut self, reader: &mut SeedReader) -> Result<SeedProgress, CliError> {
+    pub async fn send_all(mut self) -> Result<SeedProgress, CliError> {
         loop {
             if self.unacked.is_empty() {
                 // Nothing is in flight, so the wait for input needs no limit.
-                let Some(batch) = reader.batches.recv().await else { break };
+                let Some(batch) = self.batches.recv().await else { break };
                 self.unacked.push_back(batch);
                 self.last_ack = self.clock.now();
             }
-            if let Err(why) = self.stream(reader).await {
+            if let Err(why) = self.stream().await {
                 self.last_error = why;
                 self.progress.agent = String::new();
             }
@@ -176,13 +156,15 @@ impl<'a> SeedSender<'a> {
             }
             sleep(RETRY_INTERVAL).await;
         }
+        // The thread has closed the channel, so it is at its end.
+        self.progress.all_read = self.reader.join().unwrap_or(false);
         Ok(self.progress)
     }
 
     fn gave_up(&self) -> CliError {
-        let first = self.unacked.front().and_then(|batch| batch.origins.first());
+        let first = self.unacked.front().and_then(|batch| batch.seeds.first());
         let origin =
-            first.map_or(String::new(), |origin| format!(", those from {origin} on are not"));
+            first.map_or(String::new(), |(_, origin)| format!(", those from {origin} on are not"));
         CliError::Internal(anyhow!(
             "no agent accepts seeds ({}); {} are stored{origin}",
             self.last_error,
@@ -192,7 +174,7 @@ impl<'a> SeedSender<'a> {
 
     /// Returns the next active agent.
     async fn pick(&mut self) -> Result<Agent, String> {
-        let listing = self.members.refresh().await?;
+        let listing = self.members.refresh().await.map_err(|error| error.to_string())?;
         let is_active = |agent: &&Agent| agent.state == AgentState::Active;
         let active: Vec<&Agent> = listing.view.agents.iter().filter(is_active).collect();
         let n = active.len().max(1);
@@ -202,19 +184,19 @@ impl<'a> SeedSender<'a> {
     }
 
     /// Sends seeds to one agent until all are sent or it fails.
-    async fn stream(&mut self, reader: &mut SeedReader) -> Result<(), String> {
+    async fn stream(&mut self) -> Result<(), String> {
         let agent = self.pick().await?;
         let failed = |why: &str| format!("{}: {why}", agent.name);
         let client = self.clients.client(&agent);
         let mut client = client.map_err(|silence| failed(&silence.to_string()))?;
-        let (batches, requests) = mpsc::channel::<SeedRequest>(WINDOW);
+        let (batches, mut requests) = mpsc::channel::<SeedRequest>(WINDOW);
         for batch in &self.unacked {
             // The window has space for all unacknowledged batches.
             let _ = batches.try_send(request(batch));
         }
-        let opened = timeout(ACK_TIMEOUT, client.seed(Requests(requests)))
-            .await
-            .map_err(|_| failed("no answer"))?;
+        let requests = poll_fn(move |cx| requests.poll_recv(cx));
+        let opened = timeout(ACK_TIMEOUT, client.seed(requests)).await;
+        let opened = opened.map_err(|_| failed("no answer"))?;
         let opened = opened.map_err(|status| failed(status.message()))?;
         let mut answers = opened.into_inner();
         self.progress.agent = agent.name.clone();
@@ -228,7 +210,7 @@ impl<'a> SeedSender<'a> {
             let waits = !self.unacked.is_empty();
             tokio::select! {
                 answer = answer(&mut answers), if waits => self.on_answer(answer.map_err(|w| failed(&w))?)?,
-                batch = reader.batches.recv(), if has_room && more => match batch {
+                batch = self.batches.recv(), if has_room && more => match batch {
                     Some(batch) => {
                         // Fails only if the stream has ended; then the answers have ended too.
                         let _ = batches.try_send(request(&batch));
@@ -242,48 +224,31 @@ impl<'a> SeedSender<'a> {
 
     /// Handles an answer, which must be for the first batch.
     fn on_answer(&mut self, answer: v1::SeedResponse) -> Result<(), String> {
-        let unexpected = || "unexpected answer".to_owned();
         let batch = self.unacked.front().filter(|batch| batch.id == answer.id);
-        let batch = batch.ok_or_else(unexpected)?;
-        match answer.outcome {
-            Some(Outcome::Stored(stored)) => {
-                for refused in &stored.rejected {
-                    let line = refused.line as usize;
-                    if let (Some(origin), Some(url)) =
-                        (batch.origins.get(line), batch.urls.get(line))
-                    {
-                        self.seed_errors.reject(origin, url, &refused.reason);
-                    }
-                }
-                self.progress.stored += stored.accepted;
-                self.unacked.pop_front();
-                self.last_ack = self.clock.now();
-                Ok(())
+        let (batch, stored) = match (batch, answer.outcome) {
+            (Some(batch), Some(Outcome::Stored(stored))) => (batch, stored),
+            (Some(_), Some(Outcome::Retry(_))) => return Err("busy".to_owned()),
+            _ => return Err("unexpected answer".to_owned()),
+        };
+        for refused in &stored.rejected {
+            if let Some((url, origin)) = batch.seeds.get(refused.line as usize) {
+                self.seed_errors.reject(origin, url, &refused.reason);
             }
-            Some(Outcome::Retry(_)) => Err("busy".to_owned()),
-            None => Err(unexpected()),
         }
+        self.progress.stored += stored.accepted;
+        self.unacked.pop_front();
+        self.last_ack = self.clock.now();
+        Ok(())
     }
 
     fn report(&mut self) {
-        self.progress.in_flight = self.unacked.iter().map(|b| b.urls.len() as u64).sum();
+        self.progress.in_flight = self.unacked.iter().map(|b| b.seeds.len() as u64).sum();
         (self.on_progress)(&self.progress);
     }
 }
 
-/// Stream of requests to an agent.
-struct Requests(mpsc::Receiver<SeedRequest>);
-
-impl Stream for Requests {
-    type Item = SeedRequest;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SeedRequest>> {
-        self.0.poll_recv(cx)
-    }
-}
-
 fn request(batch: &SeedBatch) -> SeedRequest {
-    SeedRequest { id: batch.id, lines: batch.urls.clone() }
+    SeedRequest { id: batch.id, lines: batch.seeds.iter().map(|(url, _)| url.clone()).collect() }
 }
 
 async fn answer(answers: &mut Streaming<v1::SeedResponse>) -> Result<v1::SeedResponse, String> {

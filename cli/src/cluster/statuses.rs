@@ -1,8 +1,8 @@
 //! Status of all agents of a crawl.
 
-use super::Credentials;
+use super::{Credentials, Listing};
 use crivello_agent::api::AgentStatus;
-use crivello_common::view::{AgentId, View};
+use crivello_common::view::AgentId;
 use crivello_proto::agents::{AgentClients, ask_all};
 use crivello_proto::auth::BearerToken;
 use std::collections::BTreeMap;
@@ -18,18 +18,14 @@ impl Credentials {
     }
 }
 
-/// Queries the status of all live agents of `view` concurrently.
-pub async fn query_statuses(
-    clients: &Arc<AgentClients>,
-    view: &View,
-    crawl_id: &str,
-) -> AgentStatuses {
-    clients.retain(view);
+/// Queries the status of all live agents of `listing` concurrently.
+pub async fn query_statuses(clients: &Arc<AgentClients>, listing: &Listing) -> AgentStatuses {
+    clients.retain(&listing.view);
     let query = |clients: Arc<AgentClients>, agent| {
-        let crawl_id = crawl_id.to_owned();
+        let crawl_id = listing.crawl_id.clone();
         async move { clients.status(&agent, &crawl_id).await }
     };
-    let answers = ask_all(clients, view, query).await.into_iter();
+    let answers = ask_all(clients, &listing.view, query).await.into_iter();
     let read = answers.map(|(agent, answer)| {
         let status = answer.map_err(|silence| silence.to_string());
         (agent.id, status.and_then(|s| AgentStatus::try_from(s).map_err(|error| error.to_string())))

@@ -3,18 +3,18 @@
 use crate::args::cluster::JoinArgs;
 use crate::cluster::{Credentials, check_listen, endpoint};
 use crate::display::Display;
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
 use crate::finish::{FinishOptions, command_line, finish};
 use crate::http::{Meters, MetricsEndpoint, MetricsServer};
 use crate::otlp::collector;
 use crate::report_file::ReportFile;
 use crate::run_loop::{CrawlOutcome, stop, watch};
-use crate::screen;
-use crate::signals::Signals;
+use crate::{screen, signals};
 use anyhow::anyhow;
 use crivello_agent::report::{Ended, Report};
 use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
 use crivello_common::view::{check_address, check_name};
+use tokio_util::sync::CancellationToken;
 
 /// Joins, and crawls until a signal arrives, the crawl is stopped, or the agent is drained.
 ///
@@ -26,25 +26,18 @@ pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
     let otlp = collector(&args.traces)?;
     let report_file = ReportFile::from_arg(args.report.as_deref(), &args.data)?;
     let again = command_line();
-    let before_exit = {
-        let again = again.clone();
-        move || {
-            screen::print_line(&format!(
-                "exited at once; committed pages are safe. To rejoin: {again}"
-            ));
-        }
-    };
+    let at_exit = format!("exited at once; committed pages are safe. To rejoin: {again}");
     let meters = Meters::default();
     let _metrics = MetricsServer::open(http, meters.clone())?;
-    let signals = Signals::listen(before_exit)?;
+    let stopped = signals::listen(move || screen::print_line(&at_exit))?;
     let report = loop {
-        let report = run_once(args, (&mut options, otlp.as_ref()), &signals, &meters)?;
-        if report.ended != Ended::Lost || signals.received() {
+        let report = run_once(args, (&mut options, otlp.as_ref()), &stopped, &meters)?;
+        if report.ended != Ended::Lost || stopped.is_cancelled() {
             break report;
         }
         screen::print_line("the cluster declared this agent dead: rejoining");
     };
-    let stopped_by_coordinator = report.ended == Ended::Stopped && !signals.received();
+    let stopped_by_coordinator = report.ended == Ended::Stopped && !stopped.is_cancelled();
     let resume =
         if stopped_by_coordinator { format!("`crivello resume`, then {again}") } else { again };
     let outcome = CrawlOutcome { report, seeds_done: true, seeds_error: None };
@@ -65,12 +58,12 @@ pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
 fn run_once(
     args: &JoinArgs,
     (options, otlp): (&mut JoinOptions, Option<&Otlp>),
-    signals: &Signals,
+    stopped: &CancellationToken,
     meters: &Meters,
 ) -> Result<Report, CliError> {
-    let crawl = match Crawl::join(options, signals.token()) {
+    let crawl = match Crawl::join(options, stopped) {
         // A signal interrupted joining.
-        Err(error) if signals.received() && !error.is_usage() => {
+        Err(error) if stopped.is_cancelled() && !error.is_usage() => {
             return Err(CliError::Stopped(anyhow!("stopped before it had joined: {error}")));
         }
         joined => joined.map_err(|error| join_error(error, args))?,
@@ -85,9 +78,8 @@ fn run_once(
     if !args.quiet {
         screen::print_line(&format!("agent listening on {at}, saving to {}", args.data.display()));
     }
-    let mut display = Display::new(title, args.quiet);
-    watch(&crawl, signals, &mut display, |crawl| leave(crawl, args.drain_on_stop));
-    screen::restore();
+    let display = Display::new(title, args.quiet);
+    watch(&crawl, stopped, display, |crawl| leave(crawl, args.drain_on_stop));
     Ok(crawl.finish())
 }
 
@@ -114,9 +106,7 @@ fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
     check_listen(args.listen, &credentials, args.insecure)?;
     let Credentials { tls, token } = credentials;
     let http = MetricsEndpoint::check(args.http, &args.https, token.clone(), args.insecure)?;
-    let wrong = |flag: &str, text: &str, why: &str| {
-        CliError::usage(format!("{flag} {}: {why}", text.escape_debug()))
-    };
+    let wrong = |flag: &str, text: &str, why: &str| usage!("{flag} {}: {why}", text.escape_debug());
     match &args.advertise {
         Some(address) => {
             check_address(address).map_err(|why| wrong("--advertise", address, why))?;

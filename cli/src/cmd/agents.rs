@@ -2,60 +2,52 @@
 
 use crate::args::cluster::AgentsArgs;
 use crate::cluster::{Listing, connect, list};
-use crate::exit::CliError;
-use crate::format;
-use crivello_common::view::{AgentState, RunState, View};
-use std::io::Write;
+use crate::exit::{CliError, Exit};
+use crate::{format, screen};
+use crivello_common::view::{Agent, View};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Prints the agents as a table or as JSON.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached, or its answer is invalid.
-pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
+pub async fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     let (mut client, _) = connect(&args.coordinator).await?;
     let listing = list(&mut client).await?;
-    let text = if args.json { json(&listing) } else { table(&listing) };
-    // Standard output may be closed.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    Ok(())
+    screen::print_out(&if args.json { as_json(&listing) } else { table(&listing) });
+    Ok(Exit::Finished)
 }
 
-/// Returns the label of a run state.
-pub const fn run_label(run: RunState) -> &'static str {
-    match run {
-        RunState::Running => "running",
-        RunState::Paused => "paused",
-        RunState::Stopping => "stopping",
-    }
+/// Returns an agent and its lease as JSON.
+pub fn agent_json(listing: &Listing, agent: &Agent) -> Value {
+    let lease = listing.leases.get(&agent.id.0);
+    json!({
+        "name": agent.name,
+        "id": agent.id.0,
+        "state": agent.state.name(),
+        "weight": agent.weight,
+        "address": agent.address,
+        "lease_left_ms": lease.map(|lease| lease.remaining_ms),
+    })
 }
 
-/// Returns the label of an agent's state.
-pub const fn state_label(state: AgentState) -> &'static str {
-    match state {
-        AgentState::Active => "active",
-        AgentState::Draining => "draining",
-        AgentState::Dead => "dead",
-    }
+/// Returns the remaining time of an agent's lease as text.
+pub fn lease_left(listing: &Listing, agent: &Agent) -> String {
+    let lease = listing.leases.get(&agent.id.0);
+    lease.map_or("-".to_owned(), |l| format::duration(Duration::from_millis(l.remaining_ms)))
 }
 
-fn json(listing: &Listing) -> String {
+fn as_json(listing: &Listing) -> String {
     let agents = listing.view.agents.iter().map(|agent| {
-        let lease = listing.leases.get(&agent.id.0);
-        serde_json::json!({
-            "name": agent.name,
-            "id": agent.id.0,
-            "state": state_label(agent.state),
-            "weight": agent.weight,
-            "address": agent.address,
-            "lease_left_ms": lease.map(|lease| lease.remaining_ms),
-            "epoch": lease.map(|lease| lease.epoch),
-        })
+        let mut value = agent_json(listing, agent);
+        value["epoch"] = json!(listing.leases.get(&agent.id.0).map(|lease| lease.epoch));
+        value
     });
-    let all = serde_json::json!({
+    let all = json!({
         "crawl": listing.crawl_id,
         "epoch": listing.view.epoch,
-        "run": run_label(listing.view.run),
+        "run": listing.view.run.name(),
         "agents": agents.collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
@@ -65,26 +57,24 @@ fn table(listing: &Listing) -> String {
     let mut rows =
         vec![["NAME", "ID", "STATE", "WEIGHT", "ADDRESS", "LEASE LEFT"].map(String::from).to_vec()];
     rows.extend(listing.view.agents.iter().map(|agent| {
-        let lease = listing.leases.get(&agent.id.0);
         vec![
             agent.name.clone(),
             agent.id.to_string(),
-            state_label(agent.state).to_owned(),
+            agent.state.name().to_owned(),
             agent.weight.to_string(),
             agent.address.clone(),
-            lease.map_or("-".to_owned(), |l| {
-                format::duration(Duration::from_millis(l.remaining_ms))
-            }),
+            lease_left(listing, agent),
         ]
     }));
     let View { epoch, run, .. } = listing.view;
     let crawl = &listing.crawl_id;
-    format!("crawl {crawl}, {}, epoch {epoch}\n{}", run_label(run), format::table(&rows))
+    format!("crawl {crawl}, {}, epoch {epoch}\n{}", run.name(), format::table(&rows))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::view::AgentState;
     use crivello_proto::v1;
 
     #[test]
@@ -96,8 +86,13 @@ mod tests {
         (dead.id.0, dead.slot) = (12, 1);
         view.agents.push(dead);
         let lease = v1::AgentLease { id: 0, remaining_ms: 12_000, epoch: 1 };
-        let listing =
-            Listing { crawl_id: "c0ffee".into(), view, leases: [(0, lease)].into_iter().collect() };
+        let listing = Listing {
+            crawl_id: "c0ffee".into(),
+            view,
+            leases: [(0, lease)].into_iter().collect(),
+            obstacles: Vec::new(),
+            uncovered: Vec::new(),
+        };
         let expected = "\
 crawl c0ffee, running, epoch 1
 NAME                ID  STATE   WEIGHT  ADDRESS        LEASE LEFT
@@ -105,9 +100,9 @@ a-rather-long-name  0   active  1       10.0.0.1:7071  12 s
 b                   12  dead    1       10.0.0.1:7071  -
 ";
         assert_eq!(table(&listing), expected);
-        let json: serde_json::Value = serde_json::from_str(&json(&listing)).expect("JSON");
+        let json: Value = serde_json::from_str(&as_json(&listing)).expect("JSON");
         assert_eq!(json["agents"][0]["lease_left_ms"], 12_000);
-        assert_eq!(json["agents"][1]["lease_left_ms"], serde_json::Value::Null);
+        assert_eq!(json["agents"][1]["lease_left_ms"], Value::Null);
         assert_eq!((&json["agents"][1]["name"], &json["run"]), (&"b".into(), &"running".into()));
     }
 }

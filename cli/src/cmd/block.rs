@@ -1,18 +1,18 @@
 //! `crivello block` and `crivello unblock`: stops and resumes visits to hosts.
 
 use crate::args::cluster::BlockArgs;
-use crate::cluster::edits::{SettingsClient, add, remove};
+use crate::cluster::edits::{SettingsClient, edit};
 use crate::exit::{CliError, Exit};
-use crate::{format, screen};
+use crate::format::plural;
+use crate::screen;
 use crivello_common::config::BlockEntry;
 use crivello_common::time::Clock;
-use crivello_proto::v1;
+use crivello_proto::agents::Client;
+use crivello_proto::v1::{self, setting_edit::Change};
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 const KEY: &str = "links.blocked";
-/// Maximum time for an agent's answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time to wait until all URLs are dropped.
 const DROP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Minimum time to watch, even if all agents report that they are done.
@@ -26,10 +26,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Fails if an argument is not a host, domain or network, or the coordinator cannot be reached.
 pub async fn block(args: &BlockArgs) -> Result<Exit, CliError> {
     let blocks = read(&args.what)?;
-    let edits = blocks.iter().map(|block| add(KEY, block)).collect();
+    let edits = blocks.iter().map(|block| edit(KEY, Change::Add(block.clone()))).collect();
     let mut client = SettingsClient::connect_to(&args.coordinator).await?;
-    let answer = client.edit(edits).await?;
-    let exit = client.wait(answer.revision()).await?;
+    let (settings, _) = client.edit(edits).await?;
+    let exit = client.wait(settings.revision).await?;
     let clock = Clock::start();
     let (began, mut before) = (clock.now(), 0);
     loop {
@@ -50,19 +50,16 @@ pub async fn block(args: &BlockArgs) -> Result<Exit, CliError> {
 /// # Errors
 /// Same as [`block`].
 pub async fn unblock(args: &BlockArgs) -> Result<Exit, CliError> {
-    let blocks = read(&args.what)?;
-    let edits = blocks.iter().map(|block| remove(KEY, block)).collect();
+    let blocks = read(&args.what)?.into_iter();
     let mut client = SettingsClient::connect_to(&args.coordinator).await?;
-    let answer = client.edit(edits).await?;
-    client.wait(answer.revision()).await
+    let edits = blocks.map(|block| edit(KEY, Change::Remove(block))).collect();
+    let (settings, _) = client.edit(edits).await?;
+    client.wait(settings.revision).await
 }
 
 fn read(what: &[String]) -> Result<Vec<String>, CliError> {
-    let read = |text: &String| match text.parse::<BlockEntry>() {
-        Ok(block) => Ok(block.to_string()),
-        Err(why) => Err(CliError::usage(why)),
-    };
-    what.iter().map(read).collect()
+    let blocks = what.iter().map(|text| text.parse::<BlockEntry>().map_err(CliError::usage));
+    blocks.map(|block| block.map(|block| block.to_string())).collect()
 }
 
 /// Sum of the URLs dropped by all agents.
@@ -76,40 +73,24 @@ struct Dropped {
 
 async fn query(client: &mut SettingsClient, blocks: &[String]) -> Result<Dropped, CliError> {
     let mut sum = Dropped { is_done: true, ..Dropped::default() };
-    for (name, _, client) in client.agents().await? {
-        let answer = async {
-            let mut client = client.map_err(|why| format!("{name}: {why}"))?;
-            let answer = timeout(ANSWER_TIMEOUT, client.blocks(v1::BlocksRequest {})).await;
-            let answer = answer.map_err(|_| format!("{name} does not answer"))?;
-            answer.map_err(|status| format!("{name}: {}", status.message()))
-        };
-        match answer.await {
+    let call = async |mut client: Client| client.blocks(v1::BlocksRequest {}).await;
+    for (agent, answer) in client.ask_agents(None, call).await? {
+        match answer {
             Ok(answer) => {
-                for block in answer.into_inner().blocks {
-                    if blocks.contains(&block.entry) {
-                        sum.is_done &= block.done;
-                        sum.hosts += block.hosts;
-                        sum.urls += block.urls;
-                    }
+                for block in answer.blocks.iter().filter(|block| blocks.contains(&block.entry)) {
+                    sum.is_done &= block.done;
+                    sum.hosts += block.hosts;
+                    sum.urls += block.urls;
                 }
             }
-            Err(why) => sum.unreachable.push(why),
+            Err(why) => sum.unreachable.push(format!("{} {why}", agent.name)),
         }
     }
     Ok(sum)
 }
 
 fn print_dropped(sum: &Dropped, exit: Exit) -> Exit {
-    let hosts = if sum.hosts == 1 {
-        "1 host".to_owned()
-    } else {
-        format!("{} hosts", format::count(sum.hosts))
-    };
-    let urls = if sum.urls == 1 {
-        "1 URL".to_owned()
-    } else {
-        format!("{} URLs", format::count(sum.urls))
-    };
+    let (hosts, urls) = (plural(sum.hosts, "host"), plural(sum.urls, "URL"));
     let so_far = if sum.is_done { "" } else { " so far; the agents continue to drop URLs" };
     screen::print_line(&format!("dropped {urls} of {hosts}{so_far}"));
     if sum.unreachable.is_empty() {

@@ -1,7 +1,10 @@
 //! Dispatches the subcommands of a cluster.
 
-use super::{agents, block, control, coordinator, log_level, remove, seed, set, status, wait, why};
-use crate::args::cluster::ClusterCommand;
+use super::{
+    agents, block, control, coordinator, declare_dead, log_level, rebuild, remove, seed, set,
+    status, wait, why,
+};
+use crate::args::cluster::{ClusterCommand, CoordinatorCommand};
 use crate::exit::{CliError, Exit};
 use anyhow::Context;
 use crivello_common::view::RunState;
@@ -19,27 +22,28 @@ pub fn run(args: ClusterCommand) -> Result<Exit, CliError> {
         .context("cannot start the network threads")?;
     runtime.block_on(async {
         match args {
-            ClusterCommand::Coordinator(args) => coordinator::run(*args).await?,
-            ClusterCommand::Status(args) => status::run(&args).await?,
-            ClusterCommand::Seed(args) => return seed::run(args).await,
-            ClusterCommand::Wait(args) => return wait::run(&args).await,
-            ClusterCommand::Why(args) => return why::run(&args).await,
-            ClusterCommand::Agents(args) => agents::run(&args).await?,
-            ClusterCommand::Drain(args) => control::drain(args).await?,
-            ClusterCommand::Remove(args) => remove::run(&args).await?,
-            ClusterCommand::Pause(args) => {
-                return control::pause_or_resume(&args, RunState::Paused).await;
-            }
+            ClusterCommand::Coordinator(mut args) => match args.command.take() {
+                Some(CoordinatorCommand::Rebuild(args)) => rebuild::run(&args).await,
+                None => coordinator::run(*args).await,
+            },
+            ClusterCommand::Status(args) => status::run(&args).await,
+            ClusterCommand::Seed(args) => seed::run(args).await,
+            ClusterCommand::Wait(args) => wait::run(&args).await,
+            ClusterCommand::Why(args) => why::run(&args).await,
+            ClusterCommand::Agents(args) => agents::run(&args).await,
+            ClusterCommand::Drain(args) => control::drain(args).await,
+            ClusterCommand::Remove(args) => remove::run(&args).await,
+            ClusterCommand::DeclareDead(args) => declare_dead::run(&args).await,
+            ClusterCommand::Pause(args) => control::pause_or_resume(&args, RunState::Paused).await,
             ClusterCommand::Resume(args) => {
-                return control::pause_or_resume(&args, RunState::Running).await;
+                control::pause_or_resume(&args, RunState::Running).await
             }
-            ClusterCommand::Set(args) => return set::run(&args).await,
-            ClusterCommand::Settings(args) => set::show(&args).await?,
-            ClusterCommand::Block(args) => return block::block(&args).await,
-            ClusterCommand::Unblock(args) => return block::unblock(&args).await,
-            ClusterCommand::LogLevel(args) => return log_level::run(&args).await,
-            ClusterCommand::Stop(at) => control::set_run(&at, RunState::Stopping).await?,
+            ClusterCommand::Set(args) => set::run(&args).await,
+            ClusterCommand::Settings(args) => set::show(&args).await,
+            ClusterCommand::Block(args) => block::block(&args).await,
+            ClusterCommand::Unblock(args) => block::unblock(&args).await,
+            ClusterCommand::LogLevel(args) => log_level::run(&args).await,
+            ClusterCommand::Stop(at) => control::set_run(&at, RunState::Stopping).await,
         }
-        Ok(Exit::Finished)
     })
 }

@@ -1,24 +1,22 @@
 //! `crivello drain`, `pause`, `resume`, `stop`: one request each.
 
-use crate::args::cluster::PauseArgs;
-use crate::args::cluster::{AgentArgs, CoordinatorUrl};
-use crate::cluster::edits::{SettingsClient, add, remove};
-use crate::cluster::{call_error, connect};
+use crate::args::cluster::{AgentArgs, CoordinatorUrl, PauseArgs};
+use crate::cluster::connect;
+use crate::cluster::edits::{SettingsClient, edit};
 use crate::exit::{CliError, Exit};
 use crate::screen;
 use crivello_common::view::RunState;
-use crivello_proto::v1;
+use crivello_proto::v1::{self, setting_edit::Change};
 
 /// Makes an agent hand over its groups and leave, without waiting for it.
 ///
 /// # Errors
 /// Fails if there is no such agent, or it cannot be drained.
-pub async fn drain(args: AgentArgs) -> Result<(), CliError> {
-    let (mut client, _) = connect(&args.coordinator).await?;
-    let request = v1::DrainRequest { agent: args.agent.clone() };
-    client.drain(request).await.map_err(|status| call_error(&status))?;
-    screen::print_line(&format!("{} hands over its work, then leaves", args.agent));
-    Ok(())
+pub async fn drain(AgentArgs { agent, coordinator }: AgentArgs) -> Result<Exit, CliError> {
+    let (mut client, _) = connect(&coordinator).await?;
+    client.drain(v1::DrainRequest { agent: agent.clone() }).await?;
+    screen::print_line(&format!("{agent} hands over its work, then leaves"));
+    Ok(Exit::Finished)
 }
 
 /// Pauses or resumes the crawl, or only some hosts.
@@ -28,24 +26,22 @@ pub async fn drain(args: AgentArgs) -> Result<(), CliError> {
 /// host.
 pub async fn pause_or_resume(args: &PauseArgs, run: RunState) -> Result<Exit, CliError> {
     if args.hosts.is_empty() {
-        set_run(&args.coordinator, run).await?;
-        return Ok(Exit::Finished);
+        return set_run(&args.coordinator, run).await;
     }
-    let edit = if run == RunState::Paused { add } else { remove };
-    let edits = args.hosts.iter().map(|host| edit("politeness.paused", host)).collect();
+    let change = if run == RunState::Paused { Change::Add } else { Change::Remove };
+    let edits = args.hosts.iter().map(|host| edit("politeness.paused", change(host.clone())));
     let mut client = SettingsClient::connect_to(&args.coordinator).await?;
-    let answer = client.edit(edits).await?;
-    client.wait(answer.revision()).await
+    let (settings, _) = client.edit(edits.collect()).await?;
+    client.wait(settings.revision).await
 }
 
 /// Resumes, pauses or stops the crawl, without waiting for the agents.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or cannot save the change.
-pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<(), CliError> {
+pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<Exit, CliError> {
     let (mut client, _) = connect(at).await?;
-    let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };
-    client.set_run(request).await.map_err(|status| call_error(&status))?;
+    client.set_run(v1::SetRunRequest { run: v1::RunState::from(run).into() }).await?;
     screen::print_line(match run {
         RunState::Running => "the crawl is running",
         RunState::Paused => "the crawl is paused: `crivello resume` resumes it",
@@ -54,5 +50,5 @@ pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<(), CliError>
              then start the agents again"
         }
     });
-    Ok(())
+    Ok(Exit::Finished)
 }

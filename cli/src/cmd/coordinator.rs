@@ -3,7 +3,7 @@
 use crate::args::cluster::CoordinatorArgs;
 use crate::cluster::{check_listen, credentials};
 use crate::dashboard;
-use crate::exit::CliError;
+use crate::exit::{CliError, Exit, usage};
 use crate::http::Meters;
 use crate::plan::coordinator_settings;
 use crate::{screen, signals};
@@ -14,24 +14,26 @@ use crivello_coordinator::{Coordinator, Listen};
 ///
 /// # Errors
 /// Returns usage errors before anything is started; internal errors afterwards.
-pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
+pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
     let at = args.listen;
+    // The parser requires it, unless there is a subcommand.
+    let data = args.data.ok_or_else(|| usage!("give --data DIR"))?;
     let credentials = credentials(&args.tls, &args.token)?;
     check_listen(at, &credentials, args.insecure)?;
     let meters = Meters::default();
     let dashboard =
         dashboard::open(&args.http, credentials.token.clone(), args.insecure, &meters).await?;
-    let (settings, given) = coordinator_settings(&args.data, &args.settings)?;
+    let (settings, given) = coordinator_settings(&data, &args.settings)?;
     let scheme = if credentials.tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
     let listen = Listen { at, tls: credentials.tls.clone(), token: credentials.token.clone() };
-    let mut coordinator = Coordinator::start_given(&args.data, &settings, given, listen).await?;
+    let mut coordinator = Coordinator::start(&data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
     screen::print_line(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",
         coordinator.crawl_id(),
         if coordinator.resumed() { "resumed" } else { "started" },
-        args.data.display(),
+        data.display(),
         coordinator.address()
     ));
     let serving = dashboard.map(|dashboard| {
@@ -54,5 +56,5 @@ pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     screen::print_line(
         "coordinator stopped; the member list is saved, and agents continue without it",
     );
-    Ok(())
+    Ok(Exit::Finished)
 }

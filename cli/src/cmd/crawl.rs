@@ -6,7 +6,7 @@ use crate::finish::{FinishOptions, finish, resume_command};
 use crate::http::MetricsServer;
 use crate::local_cluster;
 use crate::plan::Plan;
-use crate::run_loop::{Session, run_loop};
+use crate::run_loop::run_loop;
 use crate::screen;
 
 /// Crawls until nothing is left, a limit is reached or a signal arrives.
@@ -20,17 +20,12 @@ pub fn run(args: CrawlArgs) -> Result<Exit, CliError> {
     let agents = plan.agents;
     let _metrics = MetricsServer::open(plan.http.clone(), plan.meters.clone())?;
     let at_once = resume_command(&out, agents, seeds_file.as_deref());
-    let session = Session {
-        title: format!("saving to {}", out.display()),
-        before_exit: move || {
-            screen::print_line(&format!(
-                "exited at once; committed pages are safe. To resume: {at_once}"
-            ));
-        },
-    };
+    let at_exit = format!("exited at once; committed pages are safe. To resume: {at_once}");
+    let before_exit = move || screen::print_line(&at_exit);
+    let title = format!("saving to {}", out.display());
     let outcome = match agents {
-        1 => run_loop(plan, session)?,
-        _ => local_cluster::run_loop::run_loop(plan, session, false, None)?.outcome,
+        1 => run_loop(plan, title, before_exit)?,
+        _ => local_cluster::run_loop::run_loop(plan, title, before_exit, false, None)?.outcome,
     };
     let seeds_left = seeds_file.filter(|_| !outcome.seeds_done);
     let resume = resume_command(&out, agents, seeds_left.as_deref());

@@ -1,20 +1,17 @@
 //! `crivello demo`: three agents crawl a simulated web inside this process. Keys kill and add agents.
 //! Nothing leaves the machine.
 
-use crate::args::cluster::HttpsArgs;
 use crate::args::{CrawlArgs, DemoArgs, SettingsArgs};
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
 use crate::finish::{FinishOptions, finish};
 use crate::format;
 use crate::local_cluster::agents_in;
 use crate::local_cluster::run_loop::{ClusterOutcome, run_loop};
 use crate::plan::Plan;
-use crate::run_loop::Session;
 use crate::screen;
 use anyhow::Context;
 use simweb::{Limits, Pace, SimWeb, Spec};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 
@@ -36,58 +33,41 @@ pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
             web.dns()
         ));
     }
-    let plan = Plan::check(as_crawl(args, &web, out.path()))?;
+    let plan = Plan::check(as_crawl(args, &web, &out.path))?;
     let politeness = &plan.settings.live.politeness;
     let delays = Pace::delays(politeness.delay, politeness.ip_delay);
     let report = plan.report.clone();
     if let Some(at) = args.http.http.filter(|at| !at.ip().is_loopback()) {
-        return Err(CliError::usage(format!(
-            "--http {at}: the dashboard of a demo listens on loopback only"
-        )));
+        return Err(usage!("--http {at}: the dashboard of a demo listens on loopback only"));
     }
     // With --quiet the address is not printed, so only an explicit one is served.
     let http = Some(&args.http).filter(|http| !args.quiet || http.http.is_some());
-    let ClusterOutcome { outcome, repeats_max } = run_loop(plan, session(&out), !args.quiet, http)?;
-    let options = FinishOptions {
-        quiet: args.quiet,
-        report: report.as_ref(),
-        out: out.is_kept().then_some(out.path()),
-        resume: None,
-    };
+    let kept = out.is_kept.then_some(out.path.as_path());
+    let title = kept.map_or("demo (--out DIR keeps it)".to_owned(), |path| {
+        format!("demo, saving to {}", path.display())
+    });
+    let unkept = (!out.is_kept).then(|| out.path.clone());
+    // Files that are still being written may remain.
+    let before_exit = move || drop(unkept.map(fs::remove_dir_all));
+    let ClusterOutcome { outcome, repeats_max } =
+        run_loop(plan, title, before_exit, !args.quiet, http)?;
+    let options =
+        FinishOptions { quiet: args.quiet, report: report.as_ref(), out: kept, resume: None };
     let exit = finish(&outcome, &options)?;
     let exhausted = exit == Exit::Finished && args.max_pages.is_none();
     let judge = web.judge(Limits::default(), delays).allow_repeats(repeats_max);
     let judge = if exhausted { judge } else { judge.unfinished() };
     let verdict = judge.judge(&web.log().entries());
     if !args.quiet {
-        let mut stdout = std::io::stdout().lock();
-        // Standard output may be closed.
-        let _ = writeln!(stdout, "\nVerdict of the simulated web:\n{verdict}");
-    }
-    if out.is_kept() && !args.quiet {
-        screen::print_line(&format!("kept in {}", out.path().display()));
+        screen::print_out(&format!("\nVerdict of the simulated web:\n{verdict}\n"));
+        if let Some(path) = kept {
+            screen::print_line(&format!("kept in {}", path.display()));
+        }
     }
     if exit == Exit::Finished && !verdict.is_clean() {
         return Err(CliError::Internal(anyhow::anyhow!("the simulated web found broken promises")));
     }
     Ok(exit)
-}
-
-fn session(out: &OutputDir) -> Session<impl FnOnce() + Send + use<>> {
-    let path = out.path().to_owned();
-    let title = if out.is_kept() {
-        format!("demo, saving to {}", path.display())
-    } else {
-        "demo (--out DIR keeps it)".to_owned()
-    };
-    let is_kept = out.is_kept();
-    let before_exit = move || {
-        if !is_kept {
-            // Files that are still being written may remain.
-            let _ = fs::remove_dir_all(&path);
-        }
-    };
-    Session { title, before_exit }
 }
 
 /// Returns the arguments of `crivello crawl` for the demo.
@@ -115,54 +95,41 @@ fn as_crawl(args: &DemoArgs, web: &SimWeb, out: &Path) -> CrawlArgs {
     };
     CrawlArgs {
         urls: web.seeds(),
-        seeds: None,
         out: out.to_owned(),
         settings,
         traces: args.traces.clone(),
         report: args.report.clone(),
         // A kept demo resumes with all its agents.
         agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),
-        http: None,
-        https: HttpsArgs::default(),
-        token_file: None,
-        insecure: false,
         quiet: args.quiet,
+        ..CrawlArgs::default()
     }
 }
 
 /// Directory of the demo. A temporary one is removed on drop.
-enum OutputDir {
-    Kept(PathBuf),
-    Temporary(PathBuf),
+struct OutputDir {
+    path: PathBuf,
+    is_kept: bool,
 }
 
 impl OutputDir {
     fn choose(wanted: Option<&Path>) -> Result<Self, CliError> {
         if let Some(path) = wanted {
-            return Ok(Self::Kept(path.to_owned()));
+            return Ok(Self { path: path.to_owned(), is_kept: true });
         }
         let path = std::env::temp_dir().join(format!("crivello-demo-{}", std::process::id()));
         fs::create_dir(&path)
             .with_context(|| format!("cannot create the directory {}", path.display()))?;
-        Ok(Self::Temporary(path))
-    }
-
-    fn path(&self) -> &Path {
-        let (Self::Kept(path) | Self::Temporary(path)) = self;
-        path
-    }
-
-    const fn is_kept(&self) -> bool {
-        matches!(self, Self::Kept(_))
+        Ok(Self { path, is_kept: false })
     }
 }
 
 impl Drop for OutputDir {
     fn drop(&mut self) {
-        if let Self::Temporary(path) = self
-            && let Err(error) = fs::remove_dir_all(&*path)
+        if !self.is_kept
+            && let Err(error) = fs::remove_dir_all(&self.path)
         {
-            tracing::warn!("cannot remove {}: {error}", path.display());
+            tracing::warn!("cannot remove {}: {error}", self.path.display());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `crivello remove`: removes a dead agent, and reports what is lost with it.
 
 use crate::args::cluster::RemoveArgs;
-use crate::cluster::{Listing, call_error, connect, list};
-use crate::exit::CliError;
+use crate::cluster::{Listing, connect, list};
+use crate::exit::{CliError, Exit, usage};
 use crate::format::count;
 use crate::screen;
 use anyhow::anyhow;
@@ -15,7 +15,7 @@ use crivello_proto::v1;
 ///
 /// # Errors
 /// Fails if there is no such agent, it is alive, or its pages cannot be counted.
-pub async fn run(args: &RemoveArgs) -> Result<(), CliError> {
+pub async fn run(args: &RemoveArgs) -> Result<Exit, CliError> {
     let (mut client, credentials) = connect(&args.agent.coordinator).await?;
     let listing = list(&mut client).await?;
     let name = &args.agent.agent;
@@ -24,29 +24,29 @@ pub async fn run(args: &RemoveArgs) -> Result<(), CliError> {
     if let Some(agent) = find(&listing, name).filter(|agent| agent.state == AgentState::Dead) {
         let Listing { view, crawl_id, .. } = &listing;
         let counts = archived_only_by(&credentials.agent_clients(), view, crawl_id, agent.id).await;
-        pages = sum(&counts, agent, args.give_up)?;
+        pages = sum(&counts, agent, args.give_up || args.force)?;
         let urls = urls_known_only_to_it(&listing, &counts);
         screen::print_line(&format!(
             "pages that only {name} archived: {}; URLs that only it knew: {urls}",
             count(pages)
         ));
         if pages > 0 && !args.refetch && !args.give_up {
-            return Err(CliError::usage(format!(
+            return Err(usage!(
                 "{} pages are only in the archive of {name}: give --refetch to fetch them again, or \
                  --give-up to count them as lost. (An agent whose disk is intact rejoins when it is \
                  started again.)",
                 count(pages)
-            )));
+            ));
         }
     }
-    let request = v1::RemoveRequest { agent: name.clone(), refetch: args.refetch };
-    client.remove(request).await.map_err(|status| call_error(&status))?;
+    let (agent, refetch, force) = (name.clone(), args.refetch, args.force);
+    client.remove(v1::RemoveRequest { agent, refetch, force }).await?;
     screen::print_line(&match (pages, args.refetch) {
         (0, _) => format!("{name} was removed"),
         (n, true) => format!("{name} was removed; {} pages will be fetched again", count(n)),
         (n, false) => format!("{name} was removed; {} pages are lost", count(n)),
     });
-    Ok(())
+    Ok(Exit::Finished)
 }
 
 /// Finds an agent by name or by id.
@@ -94,14 +94,13 @@ fn urls_known_only_to_it(
 ) -> &'static str {
     let counts = counts.iter().filter_map(|(_, count)| count.as_ref().ok());
     let replicas = counts.map(|count| count.replication).max();
-    let dead = listing.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
     let unreplicated = listing.view.agents.iter().any(|agent| agent.unreplicated);
     match replicas {
         Some(_) if unreplicated => {
             "unknown, because a dead agent had not yet replicated its URLs; start it again if its \
              disk is intact"
         }
-        Some(replicas) if dead.count() < replicas as usize => "none",
+        Some(replicas) if listing.uncovered.len() < replicas as usize => "none",
         Some(_) => {
             "unknown, because as many agents are dead as hold each URL; start one of them again if \
              its disk is intact"

@@ -1,15 +1,16 @@
 //! `crivello robots`: reports whether URLs are allowed, and the deciding line of robots.txt.
 
-use crate::args::RobotsArgs;
-use crate::exit::{CliError, Exit};
-use crate::format;
+use crate::args::{RobotsArgs, SettingsArgs};
+use crate::exit::{CliError, Exit, usage};
+use crate::plan::flags;
+use crate::screen;
 use anyhow::Context as _;
 use crivello_agent::fetch::{RobotsFile, robots_file};
 use crivello_common::config::{RawSettings, product_token};
+use crivello_common::format::exact_delay;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use tokio::runtime::Builder;
 
 /// Checks each URL. The exit code is 1 if any is not allowed.
@@ -17,7 +18,7 @@ use tokio::runtime::Builder;
 /// # Errors
 /// Fails if robots.txt cannot be read, or a URL is invalid.
 pub fn run(args: &RobotsArgs) -> Result<Exit, CliError> {
-    product_token(&args.agent).map_err(|problem| CliError::usage(format!("--agent: {problem}")))?;
+    product_token(&args.agent).map_err(|problem| usage!("--agent: {problem}"))?;
     let queries: Vec<Query> =
         args.urls.iter().map(|url| Query::parse(url)).collect::<Result<_, _>>()?;
     let (text, all_allowed) = match read(args)? {
@@ -30,8 +31,7 @@ pub fn run(args: &RobotsArgs) -> Result<Exit, CliError> {
             same_for_all(&queries, false, &why)
         }
     };
-    // Standard output may be closed.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    screen::print_out(&text);
     Ok(if all_allowed { Exit::Finished } else { Exit::Disallowed })
 }
 
@@ -46,7 +46,7 @@ impl<'a> Query<'a> {
         let url =
             if text.starts_with('/') { format!("http://host{text}") } else { text.to_owned() };
         let url = CrawlUrl::parse(&url)
-            .map_err(|reason| CliError::usage(format!("{text}: not a URL ({})", reason.name())))?;
+            .map_err(|reason| usage!("{text}: not a URL ({})", reason.name()))?;
         Ok(Self { text, path: url.path_and_query().to_owned() })
     }
 }
@@ -57,17 +57,17 @@ fn read(args: &RobotsArgs) -> Result<RobotsFile, CliError> {
     if !from.contains("://") {
         return std::fs::read(from)
             .map(|body| RobotsFile::Body(body.into()))
-            .map_err(|error| CliError::usage(format!("{from}: {error}")));
+            .map_err(|error| usage!("{from}: {error}"));
     }
     let url = CrawlUrl::parse(from).map_err(|reason| {
         let reason = reason.name();
-        CliError::usage(format!("{from}: not an http or https URL ({reason})"))
+        usage!("{from}: not an http or https URL ({reason})")
     })?;
     if args.contact.is_none() {
-        return Err(CliError::usage(format!(
+        return Err(usage!(
             "{from}: fetching it sends a request, which must name a contact: give --contact URL or \
              --contact EMAIL"
-        )));
+        ));
     }
     let url = match url.path_and_query() {
         "/" => CrawlUrl::from_parts(url.origin(), url.host(), "/robots.txt"),
@@ -79,17 +79,14 @@ fn read(args: &RobotsArgs) -> Result<RobotsFile, CliError> {
 /// Fetches a robots.txt as a crawl does: with the same user agent, limits and check for private
 /// addresses, and at most five redirects.
 fn fetch(url: &CrawlUrl, args: &RobotsArgs) -> Result<RobotsFile, CliError> {
-    let networks = (!args.allow_networks.is_empty()).then(|| args.allow_networks.join(","));
-    let flags: Vec<_> = [
-        ("--agent", "identity.user-agent-name", Some(args.agent.clone())),
-        ("--contact", "identity.contact", args.contact.clone()),
-        ("--dns", "dns.servers", args.dns.clone()),
-        ("--allow-network", "fetch.allow-networks", networks),
-    ]
-    .into_iter()
-    .filter_map(|(flag, key, value)| value.map(|value| (flag, key, value)))
-    .collect();
-    let settings = RawSettings::merge(&[], &[], &flags).map_err(CliError::usage)?;
+    let given = SettingsArgs {
+        user_agent_name: Some(args.agent.clone()),
+        contact: args.contact.clone(),
+        dns: args.dns.clone(),
+        allow_networks: args.allow_networks.clone(),
+        ..SettingsArgs::default()
+    };
+    let settings = RawSettings::merge(&[], &[], &flags(&given)).map_err(CliError::usage)?;
     let runtime =
         Builder::new_current_thread().enable_all().build().context("cannot start the fetcher")?;
     Ok(runtime.block_on(robots_file(url, &settings)).context("cannot set up the fetcher")?)
@@ -105,22 +102,56 @@ fn check(rules: &Rules, queries: &[Query<'_>]) -> (String, bool) {
             Some(rule) => format!("line {}: {}", rule.line, rule.text),
             None => "no line matches".to_owned(),
         };
-        let _ = writeln!(text, "{:<10}  {}   {by}", label(decision.allowed), query.text);
+        let (label, shown, by) = (label(decision.allowed), printable(query.text), printable(&by));
+        let _ = writeln!(text, "{label:<10}  {shown}   {by}");
     }
     if let Some(delay) = rules.crawl_delay() {
-        let _ = writeln!(text, "crawl-delay {}", format::duration(delay));
+        let _ = writeln!(text, "crawl-delay {}", exact_delay(delay));
     }
     for sitemap in rules.sitemaps() {
-        let _ = writeln!(text, "sitemap     {sitemap}");
+        let _ = writeln!(text, "sitemap     {}", printable(sitemap));
     }
     (text, all_allowed)
 }
 
 fn same_for_all(queries: &[Query<'_>], allowed: bool, why: &str) -> (String, bool) {
-    let lines = queries.iter().map(|q| format!("{:<10}  {}   {why}\n", label(allowed), q.text));
-    (lines.collect(), allowed)
+    let line = |q: &Query<'_>| {
+        format!("{:<10}  {}   {}\n", label(allowed), printable(q.text), printable(why))
+    };
+    (queries.iter().map(line).collect(), allowed)
+}
+
+/// Returns a text with its control characters escaped: those of a file from the web could rewrite
+/// the screen.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
 }
 
 const fn label(allowed: bool) -> &'static str {
     if allowed { "allowed" } else { "disallowed" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_of_a_file_are_escaped() {
+        let file = b"User-agent: *\nDisallow: /\x1b[2J*\nSitemap: \x1b]0;title\x07\x9b1m\x7f\n";
+        let queries = [Query::parse("/%1B[2J").unwrap()];
+        let (text, allowed) = check(&Rules::parse(file, "crivello"), &queries);
+        assert!(!allowed);
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        assert!(text.contains(r"sitemap     \u{1b}]0;title\u{7}%9B1m\u{7f}"), "{text}");
+    }
+
+    #[test]
+    fn a_fraction_of_a_crawl_delay_is_shown() {
+        let (text, _) = check(&Rules::parse(b"User-agent: *\nCrawldelay: 10.5\n", "x"), &[]);
+        assert_eq!(text, "crawl-delay 10.5 s\n");
+    }
 }

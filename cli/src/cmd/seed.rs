@@ -1,13 +1,12 @@
 //! `crivello seed`: sends seeds to a crawl.
 
 use crate::args::cluster::SeedArgs;
-use crate::cluster::seed_sender::{SeedProgress, SeedReader, SeedSender};
+use crate::cluster::seed_sender::{SeedProgress, SeedSender};
 use crate::cluster::{MemberList, connect, list};
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
 use crate::plan::{SeedInput, SeedSources, open_seeds};
 use crate::seeds::{self, SeedErrors, SeedIter};
-use crate::signals::Signals;
-use crate::{format, screen};
+use crate::{format, screen, signals};
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};
 
@@ -21,16 +20,14 @@ pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     // Detects missing permissions before seeds are read.
     list(&mut client).await?;
-    let mut members = MemberList::new(client);
-    let signals =
-        Signals::listen(|| screen::print_line("exited at once; acknowledged seeds are stored"))?;
+    let (members, clients) = (MemberList::new(client), credentials.agent_clients());
+    let stop =
+        signals::listen(|| screen::print_line("exited at once; acknowledged seeds are stored"))?;
     let seed_errors = SeedErrors::default();
-    let mut reader = SeedReader::start(SeedIter::new(sources, signals, seed_errors.clone()))?;
-    let (clients, mut on_progress) = (credentials.agent_clients(), show_progress);
-    let sender = SeedSender::new(&mut members, &clients, &seed_errors, &mut on_progress);
-    let sent = sender.send_all(&mut reader).await;
+    let seeds = (SeedIter::new(sources, stop, seed_errors.clone()), seed_errors.clone());
+    let sent = SeedSender::start(seeds, members, clients, show_progress)?.send_all().await;
     screen::restore();
-    finish(&sent?, &seed_errors, reader.is_complete())
+    finish(&sent?, &seed_errors)
 }
 
 /// Sorts the arguments into URLs and at most one file.
@@ -41,37 +38,25 @@ fn sources(seeds: Vec<String>) -> Result<SeedSources, CliError> {
         if !is_file {
             urls.push(text);
         } else if let Some(first) = &file {
-            return Err(CliError::usage(format!(
-                "{text}: only one file can be given, and {} is one",
-                first.name
-            )));
+            return Err(usage!("{text}: only one file can be given, and {} is one", first.name));
         } else {
             file = Some(open_seeds("the file", PathBuf::from(text))?);
         }
     }
     if file.is_none() {
-        seeds::check_any(&urls).map_err(|why| {
-            CliError::usage(format!("{why} (and there is no file of that name); nothing was sent"))
-        })?;
+        seeds::check_any(&urls)
+            .map_err(|why| usage!("{why} (and there is no file of that name); nothing was sent"))?;
     }
     Ok(SeedSources { urls, file })
 }
 
 fn show_progress(progress: &SeedProgress) {
-    if screen::can_draw() {
-        let SeedProgress { stored, in_flight, agent } = progress;
-        let (stored, in_flight) = (format::count(*stored), format::count(*in_flight));
-        let line = format!("{stored} seeds stored, {in_flight} in flight to {agent}");
-        // A closed terminal does not stop the command.
-        let _ = screen::draw(vec![line.chars().take(screen::width()).collect()]);
-    }
+    let (stored, in_flight) = (format::count(progress.stored), format::count(progress.in_flight));
+    let agent = &progress.agent;
+    screen::show_line(&format!("{stored} seeds stored, {in_flight} in flight to {agent}"));
 }
 
-fn finish(
-    progress: &SeedProgress,
-    seed_errors: &SeedErrors,
-    complete: bool,
-) -> Result<Exit, CliError> {
+fn finish(progress: &SeedProgress, seed_errors: &SeedErrors) -> Result<Exit, CliError> {
     let rejected = seed_errors.rejected();
     let rejections = match rejected {
         0 => String::new(),
@@ -82,7 +67,7 @@ fn finish(
         let why = format!("the seeds could not be read to their end: {error}; {result}");
         return Err(CliError::Internal(anyhow!(why)));
     }
-    if !complete {
+    if !progress.all_read {
         screen::print_line(&format!("stopped before all seeds were read; {result}"));
         return Ok(Exit::Stopped);
     }

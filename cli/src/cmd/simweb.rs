@@ -1,11 +1,11 @@
 //! `crivello simweb`: serves the simulated web in a separate process, or judges its visitor.
 
 use crate::args::{JudgeArgs, SimwebArgs, SimwebCommand, SimwebServeArgs};
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
+use crate::screen;
 use anyhow::Context;
 use crivello_common::units::parse_duration;
 use simweb::{Judge, Limits, Log, Pace, Spec};
-use std::io::Write;
 use std::path::Path;
 use tokio::runtime::Runtime;
 
@@ -25,10 +25,10 @@ pub fn run(args: &SimwebArgs) -> Result<Exit, CliError> {
 fn serve(args: &SimwebServeArgs) -> Result<Exit, CliError> {
     let spec = read_spec(args.spec.as_deref())?;
     if let Some(what) = spec.beyond_loopback().filter(|_| !args.insecure) {
-        return Err(CliError::usage(format!(
+        return Err(usage!(
             "other machines could reach {what}; give --insecure if only trusted machines can reach \
              it"
-        )));
+        ));
     }
     let web = simweb::serve::ServeOptions {
         spec,
@@ -44,9 +44,7 @@ fn serve(args: &SimwebServeArgs) -> Result<Exit, CliError> {
 
 /// Prints the verdict on an access log.
 fn judge(args: &JudgeArgs) -> Result<Exit, CliError> {
-    let time = |flag, text| {
-        parse_duration(text).map_err(|error| CliError::usage(format!("{flag} {text}: {error}")))
-    };
+    let time = |flag, text| parse_duration(text).map_err(|error| usage!("{flag} {text}: {error}"));
     let delay = time("--delay", &args.delay)?;
     let ip_delay = time("--ip-delay", &args.ip_delay)?;
     let mut spec = read_spec(args.spec.as_deref())?;
@@ -60,8 +58,7 @@ fn judge(args: &JudgeArgs) -> Result<Exit, CliError> {
         .allow_repeats(args.repeats_max);
     let judge = if args.unfinished { judge.unfinished() } else { judge };
     let report = judge.judge(&log);
-    // A closed pipe does not change the exit code.
-    let _ = writeln!(std::io::stdout().lock(), "{report}");
+    screen::print_out(&format!("{report}\n"));
     Ok(if report.is_clean() { Exit::Finished } else { Exit::Impolite })
 }
 

@@ -1,17 +1,18 @@
 //! `crivello status`: state of a crawl, per agent and in total.
 
-use super::agents::{run_label, state_label};
+use super::agents::{agent_json, lease_left};
 use crate::args::cluster::AgentsArgs;
 use crate::cluster::statuses::{AgentStatuses, query_statuses};
 use crate::cluster::{Listing, connect, list};
-use crate::exit::CliError;
-use crate::format::{self, count, duration};
+use crate::exit::{CliError, Exit};
+use crate::format::{self, count};
+use crate::screen;
 use crivello_agent::api::AgentStatus;
+use crivello_common::obstacle::Obstacle;
 use crivello_common::time::Clock;
-use crivello_common::view::{Agent, AgentId, AgentState};
+use crivello_common::view::{Agent, AgentId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -21,6 +22,19 @@ const RATE_PERIOD: Duration = Duration::from_secs(1);
 const HEADINGS: [&str; 13] = [
     "NAME", "STATE", "PAGES", "PAGES/S", "QUEUED", "READY", "WAITING", "RESTING", "OUTBOX",
     "MOVING", "EPOCH", "LEASE", "PACE",
+];
+
+type Count = fn(&AgentStatus) -> u64;
+
+/// Counts that can be summed, with their names in JSON, in the order of [`HEADINGS`].
+const COUNTS: [(&str, Count); 7] = [
+    ("pages", |s| s.snapshot.pages),
+    ("urls_queued", |s| s.snapshot.urls_queued),
+    ("hosts_ready", |s| s.snapshot.hosts.ready),
+    ("hosts_waiting", |s| s.snapshot.hosts.waiting),
+    ("hosts_resting", |s| s.snapshot.hosts.resting),
+    ("outbox", |s| s.outbox),
+    ("handoffs", |s| s.handoffs),
 ];
 
 /// Members and status of a crawl.
@@ -35,24 +49,22 @@ struct StatusReport {
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached, or its answer is invalid.
-pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
+pub async fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     let clients = credentials.agent_clients();
     let first = list(&mut client).await?;
     let clock = Clock::start();
-    let before = query_statuses(&clients, &first.view, &first.crawl_id).await;
+    let before = query_statuses(&clients, &first).await;
     let queried = clock.now();
     if before.values().any(Result::is_ok) {
         sleep(RATE_PERIOD).await;
     }
     let listing = list(&mut client).await?;
-    let answers = query_statuses(&clients, &listing.view, &listing.crawl_id).await;
+    let answers = query_statuses(&clients, &listing).await;
     let rates = rates(&before, &answers, clock.now().since(queried));
     let report = StatusReport { listing, answers, rates };
-    let text = if args.json { as_json(&report) } else { table(&report) };
-    // Standard output may be closed.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    Ok(())
+    screen::print_out(&if args.json { as_json(&report) } else { table(&report) });
+    Ok(Exit::Finished)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]
@@ -66,17 +78,12 @@ fn rates(before: &AgentStatuses, after: &AgentStatuses, time: Duration) -> BTree
 }
 
 impl StatusReport {
-    fn lease(&self, agent: &Agent) -> Option<Duration> {
-        let lease = self.listing.leases.get(&agent.id.0)?;
-        Some(Duration::from_millis(lease.remaining_ms)).filter(|_| agent.state != AgentState::Dead)
-    }
-
     fn row(&self, agent: &Agent) -> Vec<String> {
-        let mut row = vec![agent.name.clone(), state_label(agent.state).to_owned()];
-        let lease = self.lease(agent).map_or_else(|| "-".to_owned(), duration);
+        let mut row = vec![agent.name.clone(), agent.state.name().to_owned()];
+        let lease = lease_left(&self.listing, agent);
         match self.answers.get(&agent.id) {
             Some(Ok(status)) => {
-                row.extend(self.numbers(std::slice::from_ref(&status), &[agent.id]));
+                row.extend(self.numbers(&[status]));
                 let pace = match status.fence_open {
                     true => status.snapshot.pace.to_string(),
                     false => "lease expired: fetches nothing".to_owned(),
@@ -92,23 +99,16 @@ impl StatusReport {
     }
 
     /// Returns the columns that can be summed.
-    fn numbers(&self, of: &[&AgentStatus], ids: &[AgentId]) -> Vec<String> {
-        let sum = |f: fn(&AgentStatus) -> u64| count(of.iter().map(|status| f(status)).sum());
-        let rates: Vec<f64> = ids.iter().filter_map(|id| self.rates.get(id).copied()).collect();
+    fn numbers(&self, of: &[&AgentStatus]) -> Vec<String> {
+        let sum = |(_, of_one): (&str, Count)| count(of.iter().map(|s| of_one(s)).sum());
+        let rates: Vec<f64> = of.iter().filter_map(|s| self.rates.get(&s.id).copied()).collect();
         let rate = match rates.is_empty() {
             true => "-".to_owned(),
             false => format::rate(rates.iter().sum()),
         };
-        vec![
-            sum(|s| s.snapshot.pages),
-            rate,
-            sum(|s| s.snapshot.urls_queued),
-            sum(|s| s.snapshot.hosts.ready),
-            sum(|s| s.snapshot.hosts.waiting),
-            sum(|s| s.snapshot.hosts.resting),
-            sum(|s| s.outbox),
-            sum(|s| s.handoffs),
-        ]
+        let mut columns = COUNTS.map(sum).to_vec();
+        columns.insert(1, rate);
+        columns
     }
 
     /// Returns the number of pages until the limit of the crawl, as known by the latest heartbeat.
@@ -119,9 +119,8 @@ impl StatusReport {
 
     fn totals(&self) -> Vec<String> {
         let all: Vec<&AgentStatus> = self.answers.values().flatten().collect();
-        let ids: Vec<AgentId> = all.iter().map(|status| status.id).collect();
         let mut row = vec!["(all)".to_owned(), String::new()];
-        row.extend(self.numbers(&all, &ids));
+        row.extend(self.numbers(&all));
         row
     }
 }
@@ -131,73 +130,67 @@ fn table(report: &StatusReport) -> String {
     let mut rows = vec![HEADINGS.map(String::from).to_vec()];
     rows.extend(view.agents.iter().map(|agent| report.row(agent)));
     rows.push(report.totals());
-    let (crawl, run, epoch) = (&report.listing.crawl_id, run_label(view.run), view.epoch);
+    let (crawl, run, epoch) = (&report.listing.crawl_id, view.run.name(), view.epoch);
     let left = report.pages_left().map(|left| format!(", {} pages left", count(left)));
     let left = left.unwrap_or_default();
-    format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}", format::table(&rows))
+    let obstacles = report.listing.obstacles.iter();
+    let obstacles = obstacles.map(|obstacle| obstacle.describe(|id| report.listing.name(id)));
+    let obstacles: String = obstacles.map(|text| format!("{text}\n")).collect();
+    format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}{obstacles}", format::table(&rows))
 }
 
 fn as_json(report: &StatusReport) -> String {
     let view = &report.listing.view;
-    let agents: Vec<Value> = view.agents.iter().map(|agent| agent_json(report, agent)).collect();
+    let agents: Vec<Value> = view.agents.iter().map(|agent| with_status(report, agent)).collect();
     let all: Vec<&AgentStatus> = report.answers.values().flatten().collect();
-    let sum = |f: fn(&AgentStatus) -> u64| all.iter().map(|status| f(status)).sum::<u64>();
-    let whole = json!({
+    let obstacle = |obstacle: &Obstacle| {
+        json!({
+            "kind": obstacle.kind.name(),
+            "agent": report.listing.name(obstacle.agent),
+            "text": obstacle.describe(|id| report.listing.name(id)),
+        })
+    };
+    let obstacles: Vec<Value> = report.listing.obstacles.iter().map(obstacle).collect();
+    let sum = |of_one: Count| all.iter().map(|status| of_one(status)).sum::<u64>();
+    let mut whole = json!({
         "crawl": report.listing.crawl_id,
         "epoch": view.epoch,
-        "run": run_label(view.run),
+        "run": view.run.name(),
         "agents": agents,
+        "obstacles": obstacles,
         "totals": {
-            "pages": sum(|s| s.snapshot.pages),
             "pages_left": report.pages_left(),
             "pages_per_second": report.rates.values().sum::<f64>(),
-            "urls_queued": sum(|s| s.snapshot.urls_queued),
-            "hosts_ready": sum(|s| s.snapshot.hosts.ready),
-            "hosts_waiting": sum(|s| s.snapshot.hosts.waiting),
-            "hosts_resting": sum(|s| s.snapshot.hosts.resting),
             "hosts_paused": sum(|s| s.snapshot.hosts.paused),
-            "outbox": sum(|s| s.outbox),
-            "handoffs": sum(|s| s.handoffs),
         },
     });
+    for (name, of_one) in COUNTS {
+        whole["totals"][name] = json!(sum(of_one));
+    }
     format!("{whole:#}\n")
 }
 
-fn agent_json(report: &StatusReport, agent: &Agent) -> Value {
-    let mut value = json!({
-        "name": agent.name,
-        "id": agent.id.0,
-        "state": state_label(agent.state),
-        "weight": agent.weight,
-        "address": agent.address,
-        "lease_left_ms":
-            report.lease(agent).map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
-    });
-    let more = match report.answers.get(&agent.id) {
-        None => return value,
-        Some(Err(why)) => json!({ "unreachable": why }),
-        Some(Ok(s)) => json!({
-            "epoch": s.epoch,
-            "idle": s.idle,
-            "may_fetch": s.fence_open,
-            "pages": s.snapshot.pages,
-            "pages_per_second": report.rates.get(&agent.id),
-            "bytes": s.snapshot.bytes,
-            "errors": s.snapshot.errors,
-            "urls_queued": s.snapshot.urls_queued,
-            "urls_seen": s.snapshot.urls_seen,
-            "hosts_ready": s.snapshot.hosts.ready,
-            "hosts_waiting": s.snapshot.hosts.waiting,
-            "hosts_resting": s.snapshot.hosts.resting,
-            "hosts_paused": s.snapshot.hosts.paused,
-            "visits": s.snapshot.visits,
-            "outbox": s.outbox,
-            "handoffs": s.handoffs,
-            "pace": s.snapshot.pace.to_string(),
-        }),
-    };
-    if let (Some(to), Value::Object(from)) = (value.as_object_mut(), more) {
-        to.extend(from);
+/// Returns an agent and its status as JSON.
+fn with_status(report: &StatusReport, agent: &Agent) -> Value {
+    let mut value = agent_json(&report.listing, agent);
+    match report.answers.get(&agent.id) {
+        None => {}
+        Some(Err(why)) => value["unreachable"] = json!(why),
+        Some(Ok(s)) => {
+            for (name, of_one) in COUNTS {
+                value[name] = json!(of_one(s));
+            }
+            value["epoch"] = json!(s.epoch);
+            value["idle"] = json!(s.idle);
+            value["may_fetch"] = json!(s.fence_open);
+            value["pages_per_second"] = json!(report.rates.get(&agent.id));
+            value["bytes"] = json!(s.snapshot.bytes);
+            value["errors"] = json!(s.snapshot.errors);
+            value["urls_seen"] = json!(s.snapshot.urls_seen);
+            value["hosts_paused"] = json!(s.snapshot.hosts.paused);
+            value["visits"] = json!(s.snapshot.visits);
+            value["pace"] = json!(s.snapshot.pace.to_string());
+        }
     }
     value
 }
@@ -206,7 +199,8 @@ fn agent_json(report: &StatusReport, agent: &Agent) -> Value {
 mod tests {
     use super::*;
     use crivello_agent::progress::Snapshot;
-    use crivello_common::view::View;
+    use crivello_common::obstacle::ObstacleKind;
+    use crivello_common::view::{AgentState, View};
     use std::collections::HashMap;
 
     fn report() -> StatusReport {
@@ -227,6 +221,8 @@ mod tests {
                 crawl_id: "c0ffee".into(),
                 view,
                 leases: HashMap::from([(0, lease)]),
+                obstacles: Vec::new(),
+                uncovered: Vec::new(),
             },
             answers: AgentStatuses::from([
                 (AgentId(0), Ok(status)),
@@ -247,6 +243,16 @@ c      dead    -      -        -       -      -        -        -       -       
 (all)          1,234  56       5       0      0        0        2       0
 ";
         assert_eq!(table(&report()), expected);
+        let mut stuck = report();
+        stuck.listing.obstacles = vec![Obstacle {
+            kind: ObstacleKind::OnlyCopy,
+            agent: AgentId(2),
+            since: Duration::ZERO,
+            others: Vec::new(),
+            disk_full: false,
+        }];
+        assert!(table(&stuck).contains("\nc is dead and may hold URLs that no other agent has"));
+        assert!(as_json(&stuck).contains("only-copy"));
         let mut limited = report();
         if let Some(Ok(status)) = limited.answers.get_mut(&AgentId(0)) {
             status.snapshot.pages_left = Some(4_321);

@@ -1,11 +1,11 @@
 //! `crivello token`: creates a token for `--token-file`.
 
 use crate::args::TokenOutArgs;
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use anyhow::Context as _;
 use crivello_common::runtime::Token;
-use std::io::Write as _;
+use std::io::ErrorKind;
 
 /// Creates a token and prints it or writes it to a file.
 ///
@@ -14,16 +14,15 @@ use std::io::Write as _;
 pub fn run(args: &TokenOutArgs) -> Result<Exit, CliError> {
     let token = Token::generate().context("cannot get random bytes from the system")?;
     let Some(file) = &args.out else {
-        // Standard output may be closed.
-        let _ = writeln!(std::io::stdout().lock(), "{}", token.secret());
+        screen::print_out(&format!("{}\n", token.secret()));
         return Ok(Exit::Finished);
     };
     let path = file.display();
     token.write_new(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => CliError::usage(format!(
-            "--out {path}: the file exists, and a token in use is not overwritten"
-        )),
-        _ => CliError::usage(format!("--out {path}: {error}")),
+        ErrorKind::AlreadyExists => {
+            usage!("--out {path}: the file exists, and a token in use is not overwritten")
+        }
+        _ => usage!("--out {path}: {error}"),
     })?;
     screen::print_line(&format!(
         "wrote {path}; copy it to all nodes and to the machines that run commands, and give it there \

@@ -4,10 +4,10 @@ use crate::args::cluster::WaitArgs;
 use crate::cluster::completion_watch::{CompletionWatch, why};
 use crate::cluster::statuses::{AgentStatuses, query_statuses};
 use crate::cluster::{Listing, MemberList, connect, list};
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
 use crate::{format, screen, signals};
 use anyhow::anyhow;
-use crivello_common::time::Clock;
+use crivello_common::time::{Clock, Timestamp};
 use crivello_common::units::parse_duration;
 use crivello_common::view::{AgentState, RunState};
 use crivello_proto::agents::AgentClients;
@@ -17,6 +17,8 @@ use tokio::time::sleep;
 
 /// Interval between two rounds.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval between two lines about what keeps the crawl open.
+const EXPLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Waits until the crawl is complete, the timeout expires, or a signal arrives.
 ///
@@ -24,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Fails if the coordinator cannot be reached at the start, or the crawl was stopped.
 pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
     let limit = args.timeout.as_deref().map(parse_duration).transpose();
-    let limit = limit.map_err(|error| CliError::usage(format!("--timeout: {error}")))?;
+    let limit = limit.map_err(|error| usage!("--timeout: {error}"))?;
     let (mut client, credentials) = connect(&args.coordinator).await?;
     list(&mut client).await?;
     let mut waiter = Waiter {
@@ -32,6 +34,9 @@ pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
         clients: credentials.agent_clients(),
         completion: CompletionWatch::default(),
         reason: String::new(),
+        clock: Clock::start(),
+        explained: None,
+        idle_since: None,
     };
     let ended = tokio::select! {
         ended = waiter.until_done(limit) => ended,
@@ -50,17 +55,21 @@ struct Waiter {
     completion: CompletionWatch,
     /// Reason why the crawl was not known to be complete in the last round.
     reason: String,
+    clock: Clock,
+    /// Time of the last line about what keeps the crawl open.
+    explained: Option<Timestamp>,
+    /// Time since which no agent has had work.
+    idle_since: Option<Timestamp>,
 }
 
 impl Waiter {
     async fn until_done(&mut self, limit: Option<Duration>) -> Result<Exit, CliError> {
-        let clock = Clock::start();
-        let began = clock.now();
+        let began = self.clock.now();
         loop {
             if self.is_done().await? {
                 return Ok(Exit::Finished);
             }
-            if limit.is_some_and(|limit| clock.now().since(began) >= limit) {
+            if limit.is_some_and(|limit| self.clock.now().since(began) >= limit) {
                 return Ok(Exit::NotYet);
             }
             sleep(POLL_INTERVAL).await;
@@ -69,22 +78,19 @@ impl Waiter {
 
     /// Runs one round. Returns true if the crawl is complete.
     async fn is_done(&mut self) -> Result<bool, CliError> {
-        let listing = match self.members.refresh().await {
-            Ok(listing) => listing,
-            Err(why) => return Err(CliError::Internal(anyhow!(why))),
-        };
+        let listing = self.members.refresh().await?;
         if listing.view.run == RunState::Stopping {
             return Err(CliError::Stopped(anyhow!(
                 "the crawl was stopped before it was done. To resume: `crivello resume`, then start the \
                  agents again"
             )));
         }
-        let answers = query_statuses(&self.clients, &listing.view, &listing.crawl_id).await;
-        let done = self.completion.check(&listing.view, &answers);
-        let mut line = progress(&listing, &answers);
+        let answers = query_statuses(&self.clients, &listing).await;
+        let done = self.completion.check(&listing, &answers);
+        let line = progress(&listing, &answers);
         match done {
             // The view may be outdated.
-            Ok(()) if self.members.is_stale() => self.completion.reset(),
+            Ok(()) if self.members.is_stale => self.completion.reset(),
             Ok(()) => {
                 screen::restore();
                 screen::print_line(&format!("done: {line}"));
@@ -92,16 +98,40 @@ impl Waiter {
             }
             Err(busy) => self.reason = why(&busy, &listing.view),
         }
-        if self.members.is_stale() {
+        if self.members.is_stale {
             self.reason = "the coordinator does not answer".to_owned();
         }
-        line = format!("{line}; {}", self.reason);
-        if screen::can_draw() {
-            let line = line.chars().take(screen::width()).collect();
-            // A closed terminal does not stop the command.
-            let _ = screen::draw(vec![line]);
-        }
+        screen::show_line(&format!("{line}; {}", self.reason));
+        self.explain(&listing, &answers);
         Ok(false)
+    }
+
+    /// Prints what keeps the crawl open, at once and from time to time: what the coordinator knows,
+    /// or else the reason, if no agent works.
+    fn explain(&mut self, listing: &Listing, answers: &AgentStatuses) {
+        let now = self.clock.now();
+        let blocking = listing.obstacles.iter().filter(|obstacle| obstacle.kind.blocks_end());
+        let mut lines: Vec<String> =
+            blocking.map(|obstacle| obstacle.describe(|id| listing.name(id))).collect();
+        for (id, answer) in answers {
+            if let Err(why) = answer {
+                lines.push(format!("{} {why}", listing.name(*id)));
+            }
+        }
+        // While agents work, the crawl is open because there is work.
+        let is_idle = answers.values().flatten().all(|status| status.idle);
+        let idle_since = if is_idle { *self.idle_since.get_or_insert(now) } else { now };
+        if !is_idle {
+            self.idle_since = None;
+        }
+        if lines.is_empty() && now.since(idle_since) >= EXPLAIN_INTERVAL {
+            lines.push(self.reason.clone());
+        }
+        if lines.is_empty() || self.explained.is_some_and(|at| now.since(at) < EXPLAIN_INTERVAL) {
+            return;
+        }
+        self.explained = Some(now);
+        lines.iter().for_each(|line| screen::print_line(&format!("the crawl is open: {line}")));
     }
 }
 
@@ -112,8 +142,7 @@ fn progress(listing: &Listing, answers: &AgentStatuses) -> String {
     let agents = &listing.view.agents;
     let dead = agents.iter().filter(|agent| agent.state == AgentState::Dead);
     let dead: Vec<&str> = dead.map(|agent| agent.name.as_str()).collect();
-    let n = agents.len() - dead.len();
-    let by = if n == 1 { "1 agent".to_owned() } else { format!("{n} agents") };
+    let by = format::plural((agents.len() - dead.len()) as u64, "agent");
     let mut line = format!("{} pages, {by}", format::count(pages));
     if !dead.is_empty() {
         line = format!("{line}; dead: {}", dead.join(", "));

@@ -3,8 +3,8 @@
 use crate::args::cluster::WhyArgs;
 use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
-use crate::local_cluster;
-use anyhow::anyhow;
+use crate::{local_cluster, screen};
+use anyhow::{Error, anyhow};
 use crivello_agent::api::Subject;
 use crivello_agent::{AgentError, explain_from_directory};
 use crivello_common::view::{Agent, AgentId, View};
@@ -12,7 +12,6 @@ use crivello_proto::agents::{ask_about, explanation};
 use crivello_proto::v1::Explanation;
 use crivello_proto::v1::explanation::ArchiveFile;
 use std::convert::Infallible;
-use std::io::Write;
 use std::path::Path;
 
 /// Queries all agents, or reads a directory, and prints the explanation.
@@ -25,13 +24,10 @@ pub async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
         Some(dir) => from_directory(dir, &subject)?,
         None => from_agents(args, &subject).await?,
     };
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&explanation).map(|json| format!("{json}\n")),
-        false => Ok(explanation.text()),
-    };
-    let text = text.map_err(|error| CliError::Internal(error.into()))?;
-    // Standard output may be closed.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    screen::print_out(&match args.json {
+        true => format!("{}\n", serde_json::to_string_pretty(&explanation).map_err(Error::from)?),
+        false => explanation.text(),
+    });
     Ok(if explanation.known { Exit::Finished } else { Exit::Unknown })
 }
 

@@ -37,14 +37,14 @@ enum State {
 impl LocalAgent {
     /// Starts to join the cluster of the coordinator at `url`.
     pub fn join(
-        url: &str,
+        url: String,
         dir: &Path,
         name: String,
         (meters, otlp): (Meters, Option<Otlp>),
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
         let options = JoinOptions {
-            coordinator: url.to_owned(),
+            coordinator: url,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             advertise: None,
             dir: dir.to_owned(),
@@ -68,26 +68,15 @@ impl LocalAgent {
 
     /// Waits until the agent has joined.
     pub fn wait_until_joined(&mut self) -> Result<(), AgentError> {
-        let joining = match std::mem::replace(&mut self.state, State::Killed) {
-            State::Joining(joining) => joining,
-            state => {
-                self.state = state;
-                return Ok(());
-            }
+        let (state, joined) = match std::mem::replace(&mut self.state, State::Killed) {
+            State::Joining(joining) => match joining.join().unwrap_or_else(|_| Err(panicked())) {
+                Ok(crawl) => (State::Joined(Box::new(crawl)), Ok(())),
+                Err(error) => (State::Failed(error.to_string()), Err(error)),
+            },
+            state => (state, Ok(())),
         };
-        let panicked =
-            || AgentError::from(OpenError::Broken("an agent panicked: this is a bug".to_owned()));
-        let joined = joining.join().map_err(|_| panicked()).and_then(|joined| joined);
-        match joined {
-            Ok(crawl) => {
-                self.state = State::Joined(Box::new(crawl));
-                Ok(())
-            }
-            Err(error) => {
-                self.state = State::Failed(error.to_string());
-                Err(error)
-            }
-        }
+        self.state = state;
+        joined
     }
 
     /// Returns true if the agent has joined.
@@ -170,6 +159,10 @@ impl LocalAgent {
             _ => None,
         }
     }
+}
+
+fn panicked() -> AgentError {
+    OpenError::Broken("an agent panicked: this is a bug".to_owned()).into()
 }
 
 /// Returns the counts of a snapshot whose agent has ended.

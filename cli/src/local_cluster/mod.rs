@@ -15,25 +15,28 @@ mod totals;
 use crate::args::cluster::HttpArgs;
 use crate::cluster::completion_watch::CompletionWatch;
 use crate::cluster::statuses::{are_settled, query_statuses};
-use crate::cluster::{Credentials, MemberList, call_error, client, error_chain};
+use crate::cluster::{CoordinatorApi, Credentials, MemberList, client};
 use crate::dashboard;
 use crate::exit::CliError;
 use crate::http::Meters;
+use crate::plan::Plan;
 use crate::screen;
 use agent::LocalAgent;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use crivello_agent::limits::visits_max;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
 use crivello_agent::{AgentError, Otlp};
-use crivello_common::config::{Settings, TypedSettings};
+use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, Listen, STATE_FILE};
+use crivello_proto::agents::AgentClients;
 use crivello_proto::v1;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, JoinSet};
@@ -52,13 +55,13 @@ pub struct LocalCluster {
     coordinator: Coordinator,
     /// Tasks of the dashboard, if there is one.
     dashboard: Option<JoinSet<()>>,
-    url: String,
+    client: CoordinatorApi,
+    clients: Arc<AgentClients>,
     agents: Vec<LocalAgent>,
     meters: Meters,
     stop: CancellationToken,
     /// Collector of traces.
     otlp: Option<Otlp>,
-    resumed: bool,
     runtime: Runtime,
 }
 
@@ -78,17 +81,13 @@ fn number(name: &str) -> Option<usize> {
 }
 
 impl LocalCluster {
-    /// Starts a crawl by `n` agents in `dir`, or resumes the crawl there. All agents have joined
-    /// when this returns. Their metrics are added to `meters`. `stop` cancels the start. With
-    /// `http`, the cluster also serves a dashboard.
+    /// Starts or resumes the crawl of `plan`. All agents have joined when this returns. `stop`
+    /// cancels the start. With `http`, the cluster also serves a dashboard.
     ///
     /// # Errors
     /// Errors of the coordinator, the dashboard and the agents.
     pub fn open(
-        dir: &Path,
-        (settings, given): (&Settings, &TypedSettings),
-        n: usize,
-        (meters, otlp): (Meters, Option<Otlp>),
+        plan: &Plan,
         stop: &CancellationToken,
         http: Option<&HttpArgs>,
     ) -> Result<Self, CliError> {
@@ -98,29 +97,38 @@ impl LocalCluster {
             .enable_all()
             .build()
             .context("cannot start the network threads")?;
-        let settings = within_open_files(settings, n);
+        let settings = within_open_files(&plan.settings, plan.agents);
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = Listen { at, tls: None, token: None };
-        let data = dir.join(COORDINATOR);
+        let (data, given) = (plan.out.join(COORDINATOR), plan.given.clone());
         let dashboard = match http {
-            Some(http) => runtime.block_on(dashboard::open(http, None, false, &meters))?,
+            Some(http) => runtime.block_on(dashboard::open(http, None, false, &plan.meters))?,
             None => None,
         };
-        let coordinator =
-            runtime.block_on(Coordinator::start_given(&data, &settings, given.clone(), listen))?;
+        let coordinator = runtime.block_on(Coordinator::start(&data, &settings, given, listen))?;
+        let guard = runtime.enter();
+        let clients = Credentials::default().agent_clients();
         let dashboard = dashboard.map(|dashboard| {
             screen::print_line(&dashboard::urls(&dashboard));
-            let _guard = runtime.enter();
-            let agents = Credentials::default().agent_clients();
-            dashboard.serve(coordinator.local_client(), agents)
+            dashboard.serve(coordinator.local_client(), Arc::clone(&clients))
         });
-        let url = format!("http://{}", coordinator.address());
-        let resumed = coordinator.resumed();
-        let (dir, agents, stop) = (dir.to_owned(), Vec::new(), stop.child_token());
-        meters.add_coordinator(coordinator.meter().clone());
-        let mut cluster =
-            Self { dir, coordinator, dashboard, url, agents, meters, stop, otlp, resumed, runtime };
-        match cluster.start_agents(n) {
+        let endpoint = Endpoint::from_shared(format!("http://{}", coordinator.address()));
+        let client = client(endpoint.context("the coordinator's address")?.connect_lazy(), None);
+        drop(guard);
+        plan.meters.add_coordinator(coordinator.meter().clone());
+        let mut cluster = Self {
+            dir: plan.out.clone(),
+            coordinator,
+            dashboard,
+            client,
+            clients,
+            agents: Vec::new(),
+            meters: plan.meters.clone(),
+            stop: stop.child_token(),
+            otlp: plan.otlp.clone(),
+            runtime,
+        };
+        match cluster.start_agents(plan.agents) {
             Ok(()) => Ok(cluster),
             Err(error) => {
                 cluster.finish(Ended::Stopped, SeedCounts::default());
@@ -132,16 +140,15 @@ impl LocalCluster {
     /// Starts `n` agents concurrently and waits until they have joined.
     fn start_agents(&mut self, n: usize) -> Result<(), CliError> {
         if self.coordinator.run() != RunState::Running {
-            let mut client = self.client()?;
             let request = v1::SetRunRequest { run: v1::RunState::Running.into() };
-            self.runtime.block_on(client.set_run(request)).map_err(|status| call_error(&status))?;
+            self.runtime.block_on(self.client.set_run(request))?;
         }
         for _ in 0..n {
             self.add()?;
         }
         let joined: Vec<Result<(), AgentError>> =
             self.agents.iter_mut().map(LocalAgent::wait_until_joined).collect();
-        joined.into_iter().collect::<Result<(), AgentError>>().map_err(CliError::from)
+        Ok(joined.into_iter().collect::<Result<(), AgentError>>()?)
     }
 
     /// Starts one more agent, which joins in the background.
@@ -152,7 +159,7 @@ impl LocalCluster {
         let name = format!("agent-{}", self.agents.len() + 1);
         let dir = self.dir.join(&name);
         let telemetry = (self.meters.clone(), self.otlp.clone());
-        let agent = LocalAgent::join(&self.url, &dir, name.clone(), telemetry, self.stop.clone())?;
+        let agent = LocalAgent::join(self.url(), &dir, name.clone(), telemetry, self.stop.clone())?;
         self.agents.push(agent);
         Ok(name)
     }
@@ -171,62 +178,54 @@ impl LocalCluster {
     /// # Errors
     /// Fails if the coordinator does not answer.
     pub fn remove_dead(&mut self) -> Result<bool, CliError> {
-        let (mut client, mut members) = (self.client()?, MemberList::new(self.client()?));
-        let clients = Credentials::default().agent_clients();
-        self.runtime.block_on(async {
-            let listing =
-                members.refresh().await.map_err(|why| CliError::Internal(anyhow!(why)))?;
-            let is_dead = |state| state == AgentState::Dead;
-            let dead = listing.view.agents.iter().filter(|agent| is_dead(agent.state));
+        let mut members = self.members();
+        let Self { client, clients, runtime, .. } = self;
+        runtime.block_on(async {
+            let listing = members.refresh().await?;
+            let dead = listing.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
             let dead: Vec<String> = dead.map(|agent| agent.name.clone()).collect();
             if dead.is_empty() {
                 return Ok(true);
             }
-            let answers = query_statuses(&clients, &listing.view, &listing.crawl_id).await;
+            let answers = query_statuses(clients, &listing).await;
             if !are_settled(&answers, listing.view.epoch) {
                 return Ok(false);
             }
             for agent in dead {
-                let request = v1::RemoveRequest { agent, refetch: false };
-                client.remove(request).await.map_err(|status| call_error(&status))?;
+                client.remove(v1::RemoveRequest { agent, refetch: false, force: true }).await?;
             }
             Ok(true)
         })
     }
 
     /// Returns the URL of the coordinator.
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn url(&self) -> String {
+        format!("http://{}", self.coordinator.address())
     }
 
-    fn client(&self) -> Result<crate::cluster::CoordinatorApi, CliError> {
-        let endpoint = Endpoint::from_shared(self.url.clone());
-        let endpoint = endpoint.map_err(|error| CliError::Internal(anyhow!(error_chain(error))))?;
-        let _guard = self.runtime.enter();
-        Ok(client(endpoint.connect_lazy(), None))
+    fn members(&self) -> MemberList {
+        MemberList::new(self.client.clone())
     }
 
     /// Starts a task that ends when the crawl is complete.
-    fn watch_completion(&self) -> Result<JoinHandle<()>, CliError> {
-        let (mut members, clients) =
-            (MemberList::new(self.client()?), Credentials::default().agent_clients());
+    fn watch_completion(&self) -> JoinHandle<()> {
+        let (mut members, clients) = (self.members(), Arc::clone(&self.clients));
         let mut watch = CompletionWatch::default();
-        Ok(self.runtime.spawn(async move {
+        self.runtime.spawn(async move {
             loop {
                 match members.refresh().await {
                     Err(_) => watch.reset(),
                     Ok(listing) => {
-                        let answers =
-                            query_statuses(&clients, &listing.view, &listing.crawl_id).await;
-                        let done = watch.check(&listing.view, &answers).is_ok();
-                        if done && !members.is_stale() {
+                        let answers = query_statuses(&clients, &listing).await;
+                        let done = watch.check(&listing, &answers).is_ok();
+                        if done && !members.is_stale {
                             return;
                         }
                     }
                 }
                 sleep(POLL_INTERVAL).await;
             }
-        }))
+        })
     }
 
     /// Returns the message and kind of an agent's end that was not requested.
@@ -270,11 +269,12 @@ impl LocalCluster {
             }
         }
         drop(self.dashboard);
+        let resumed = self.coordinator.resumed();
         if let Err(error) = self.runtime.block_on(self.coordinator.stop()) {
             tracing::warn!("the coordinator: {error}");
         }
         self.runtime.shutdown_background();
-        totals::report(&reports, how, self.resumed, seeds)
+        totals::report(&reports, how, resumed, seeds)
     }
 }
 

@@ -2,21 +2,20 @@
 
 use super::LocalCluster;
 use crate::args::cluster::HttpArgs;
-use crate::cluster::seed_sender::{SeedProgress, SeedReader, SeedSender};
-use crate::cluster::{Credentials, MemberList};
+use crate::cluster::seed_sender::{SeedProgress, SeedSender};
 use crate::display::{Display, FRAME};
 use crate::exit::CliError;
-use crate::keys::{Keys, TerminalMode};
+use crate::keys::{self, Keys};
 use crate::plan::Plan;
-use crate::run_loop::{CrawlOutcome, STOPPING, Session};
-use crate::screen;
+use crate::run_loop::{CrawlOutcome, STOPPING};
 use crate::seeds::{SeedErrors, SeedIter};
-use crate::signals::Signals;
+use crate::{screen, signals};
 use anyhow::anyhow;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, SeedCounts};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// Last line of the panel, if keys are read.
 const KEYS_HINT: &str = "keys     k kills an agent   a adds one   Ctrl-C stops";
@@ -30,32 +29,27 @@ pub struct ClusterOutcome {
 }
 
 /// Starts or resumes the crawl of `plan` and runs it until nothing is left, a signal arrives, or an
-/// agent fails. With `keys`, reads keys from the terminal, if there is one; with `http`, serves a
-/// dashboard.
+/// agent fails. `title` is the first line of the panel. `before_exit` runs before a second signal
+/// ends the process. With `keys`, reads keys from the terminal, if there is one; with `http`, serves
+/// a dashboard.
 ///
 /// # Errors
 /// Fails if the crawl cannot be started.
-pub fn run_loop<F: FnOnce() + Send + 'static>(
+pub fn run_loop(
     plan: Plan,
-    session: Session<F>,
+    title: String,
+    before_exit: impl FnOnce() + Send + 'static,
     keys: bool,
     http: Option<&HttpArgs>,
 ) -> Result<ClusterOutcome, CliError> {
     let keys = keys.then(Keys::listen).flatten();
-    let mode: Option<TerminalMode> = keys.as_ref().map(Keys::mode);
-    let before_exit = session.before_exit;
-    let signals = Signals::listen(move || {
-        if let Some(mode) = mode {
-            mode.restore();
-        }
+    let mode = keys.as_ref().map(|keys| keys.mode.clone());
+    let stopped = signals::listen(move || {
+        mode.iter().for_each(keys::restore);
         before_exit();
     })?;
-    let telemetry = (plan.meters.clone(), plan.otlp);
-    let settings = (&plan.settings, &plan.given);
-    let cluster =
-        LocalCluster::open(&plan.out, settings, plan.agents, telemetry, signals.token(), http);
-    let cluster = cluster.map_err(|error| match error {
-        CliError::Internal(error) if signals.received() => {
+    let cluster = LocalCluster::open(&plan, &stopped, http).map_err(|error| match error {
+        CliError::Internal(error) if stopped.is_cancelled() => {
             CliError::Stopped(anyhow!("stopped before all agents had joined: {error:#}"))
         }
         error => error,
@@ -65,11 +59,11 @@ pub fn run_loop<F: FnOnce() + Send + 'static>(
         screen::print_line(&format!("{agents} agents; coordinator at {url}"));
     }
     let seed_errors = SeedErrors::default();
-    let seeds = SeedIter::new(plan.seeds, signals.clone(), seed_errors.clone());
-    let display = Display::new(session.title, plan.quiet);
+    let seeds = SeedIter::new(plan.seeds, stopped.clone(), seed_errors.clone());
+    let display = Display::new(title, plan.quiet);
     let mut run_loop = RunLoop { cluster, keys, display, note: String::new(), repeats_max: 0 };
     let sending = run_loop.send_seeds(seeds, seed_errors.clone());
-    let ended = sending.and_then(|sending| run_loop.run(sending, &signals));
+    let ended = sending.and_then(|sending| run_loop.run(sending, &stopped));
     screen::restore();
     drop(run_loop.keys.take());
     let RunEnd { how, taken, seeds_done, error } = ended
@@ -92,8 +86,8 @@ struct RunEnd {
     error: Option<String>,
 }
 
-/// Task that sends the seeds. Returns true if all were read.
-type SeedTask = JoinHandle<(Result<SeedProgress, CliError>, bool)>;
+/// Task that sends the seeds.
+type SeedTask = JoinHandle<Result<SeedProgress, CliError>>;
 
 struct RunLoop {
     cluster: LocalCluster,
@@ -106,25 +100,19 @@ struct RunLoop {
 
 impl RunLoop {
     fn send_seeds(&self, seeds: SeedIter, seed_errors: SeedErrors) -> Result<SeedTask, CliError> {
-        let mut members = MemberList::new(self.cluster.client()?);
-        let mut reader = SeedReader::start(seeds)?;
-        Ok(self.cluster.runtime.spawn(async move {
-            let clients = Credentials::default().agent_clients();
-            let mut on_progress = |_: &SeedProgress| {};
-            let sender = SeedSender::new(&mut members, &clients, &seed_errors, &mut on_progress);
-            let sent = sender.send_all(&mut reader).await;
-            (sent, reader.is_complete())
-        }))
+        let (members, clients) = (self.cluster.members(), self.cluster.clients.clone());
+        let sender = SeedSender::start((seeds, seed_errors), members, clients, |_| {})?;
+        Ok(self.cluster.runtime.spawn(sender.send_all()))
     }
 
-    fn run(&mut self, seeds: SeedTask, signals: &Signals) -> Result<RunEnd, CliError> {
+    fn run(&mut self, seeds: SeedTask, stopped: &CancellationToken) -> Result<RunEnd, CliError> {
         let mut end = RunEnd::default();
         let (mut seeds, mut completion) = (Some(seeds), None::<JoinHandle<()>>);
         loop {
             // A signal ends the pause.
-            let frame = async { timeout(FRAME, signals.token().cancelled()).await };
+            let frame = async { timeout(FRAME, stopped.cancelled()).await };
             let _ = self.cluster.runtime.block_on(frame);
-            if signals.received() {
+            if stopped.is_cancelled() {
                 screen::print_line(STOPPING);
                 return Ok(end);
             }
@@ -138,15 +126,13 @@ impl RunLoop {
                 return Ok(end);
             }
             if let Some(done) = seeds.take_if(|seeds| seeds.is_finished()) {
-                let (sent, complete) =
-                    self.cluster.runtime.block_on(done).map_err(anyhow::Error::from)?;
-                end.taken = sent?.stored;
-                end.seeds_done = complete;
-                if !complete {
+                let sent = self.cluster.runtime.block_on(done).map_err(anyhow::Error::from)??;
+                (end.taken, end.seeds_done) = (sent.stored, sent.all_read);
+                if !sent.all_read {
                     return Ok(end);
                 }
                 // Started late, because agents without seeds look complete.
-                completion = Some(self.cluster.watch_completion()?);
+                completion = Some(self.cluster.watch_completion());
             }
             if completion.as_ref().is_some_and(JoinHandle::is_finished) {
                 end.how = if limit { Ended::Limit } else { Ended::Exhausted };

@@ -1,4 +1,4 @@
-//! ReportTotals of several agents.
+//! Sums of the snapshots and reports of several agents.
 
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{
@@ -6,7 +6,6 @@ use crivello_agent::report::{
 };
 use crivello_common::bottleneck::Bottleneck;
 use std::collections::{BTreeMap, HashSet};
-use std::ops::AddAssign;
 
 /// Returns the sum of snapshots. The pace is the pace of the busiest agent.
 pub fn snapshot(all: &[Snapshot]) -> Snapshot {
@@ -91,10 +90,7 @@ fn add_totals(sum: &mut ReportTotals, more: &ReportTotals) {
     sum.hosts += more.hosts;
 }
 
-fn add<K: Ord + Clone, N: AddAssign + Copy + Default>(
-    sum: &mut BTreeMap<K, N>,
-    more: &BTreeMap<K, N>,
-) {
+fn add<K: Ord + Clone>(sum: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
     for (key, n) in more {
         *sum.entry(key.clone()).or_default() += *n;
     }

@@ -3,7 +3,7 @@
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, AgentApi, AgentStatus, Details, HostsQuery, QueryError, SeedAnswer, Subject,
+    self, AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, Subject,
 };
 use crivello_agent::messages::{Ack, RobotsOutcome};
 use crivello_agent::peers::{
@@ -17,7 +17,7 @@ use crivello_common::view::AgentId;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::ready;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::write;
@@ -41,15 +41,15 @@ struct FakeAgent {
 }
 
 impl AgentApi for FakeAgent {
-    fn explain(
-        &self,
-        _: Subject,
-        _: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>> {
+    fn cluster_view(&self) -> QueryFuture<v1::ClusterView> {
         ready(Err(QueryError::NotNow)).boxed()
     }
 
-    fn hosts(&self, _: HostsQuery) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>> {
+    fn explain(&self, _: Subject, _: Option<u32>) -> QueryFuture<v1::ExplainResponse> {
+        ready(Err(QueryError::NotNow)).boxed()
+    }
+
+    fn hosts(&self, _: HostsQuery) -> QueryFuture<v1::HostsResponse> {
         ready(Err(QueryError::NotNow)).boxed()
     }
 
@@ -69,7 +69,7 @@ impl AgentApi for FakeAgent {
         let _ = answer.send(Some(u64::from(by.0)));
     }
 
-    fn details(&self) -> Option<Details> {
+    fn details(&self) -> Option<v1::DetailsResponse> {
         None
     }
 
@@ -99,7 +99,9 @@ impl AgentApi for FakeAgent {
 struct NoPeers;
 
 impl PeerHandler for NoPeers {
-    fn on_packet(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) {}
+    fn on_packet(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) -> bool {
+        true
+    }
     fn on_ip_leases(&self, _: AgentId, _: u64, _: LeaseBatch, _: oneshot::Sender<Ack>) {}
     fn fetch_robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsOutcome>) {}
     fn renew_peer_lease(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
@@ -125,9 +127,9 @@ impl TestCluster {
 
     /// Adds an agent with this status.
     fn join(&mut self, name: &str, status: AgentStatus, busy: bool) -> Arc<FakeAgent> {
-        let house = Arc::new(FakeAgent { busy, ..FakeAgent::default() });
+        let agent = Arc::new(FakeAgent { busy, ..FakeAgent::default() });
         let (_, views) = watch::channel(None);
-        let routes = Routes::new(api::service(house.clone()));
+        let routes = Routes::new(api::service(agent.clone()));
         let beside = ExtraServices { routes, names: &[api::NAME] };
         let runtime = Runtime::new().expect("a runtime");
         let server = runtime.block_on(async {
@@ -154,9 +156,9 @@ impl TestCluster {
             .into_inner();
         let id = AgentId(joined.id);
         let (name, crawl_id) = (name.to_owned(), joined.crawl_id);
-        *house.status.lock().expect("the mutex is not poisoned") =
+        *agent.status.lock().expect("the mutex is not poisoned") =
             AgentStatus { id, name, crawl_id, ..status };
-        house
+        agent
     }
 
     /// Makes agents idle in the view in force.

@@ -1,8 +1,8 @@
 //! `consistent`: the agents in the order of their points, clockwise on a ring from the hash of the
 //! group (consistent hashing, Karger et al. 1997).
 
-use super::Strategy;
 use super::random::{Seen, mix};
+use super::strategy::Strategy;
 use crate::hash::GroupHash;
 use crate::view::View;
 use xxhash_rust::xxh3::xxh3_64_with_seed;

@@ -21,6 +21,7 @@ mod min_hash;
 mod owners;
 mod permutation;
 mod random;
+mod strategy;
 #[cfg(test)]
 mod tests;
 
@@ -28,52 +29,22 @@ pub use consistent::Consistent;
 pub use min_hash::MinHash;
 pub use owners::Owners;
 pub use permutation::Permutation;
+pub(crate) use random::SplitMix;
+pub use strategy::Strategy;
 
-use crate::hash::GroupHash;
+use crate::closed_set;
 
-/// An order of all agents of a view for each group.
-pub trait Strategy {
-    /// Returns the agents as indexes into [`crate::view::View::agents`], each once. The order is
-    /// computed lazily.
-    fn order(&self, group: GroupHash) -> impl Iterator<Item = usize> + '_;
-
-    /// Returns the first agent in the order that `accept` accepts.
-    fn first(&self, group: GroupHash, accept: impl Fn(usize) -> bool) -> Option<usize> {
-        self.order(group).find(|&agent| accept(agent))
-    }
-}
-
-/// The strategy of a crawl. It never changes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum StrategyKind {
-    /// See [`Permutation`]. The default: balanced like random choice, and at most a microsecond per
-    /// look-up for any number of agents.
-    #[default]
-    Permutation = 0,
-    /// See [`MinHash`].
-    MinHash = 1,
-    /// See [`Consistent`].
-    Consistent = 2,
-}
-
-impl StrategyKind {
-    /// All strategies.
-    pub const ALL: [Self; 3] = [Self::Permutation, Self::MinHash, Self::Consistent];
-
-    /// Returns the name used in settings.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Permutation => "permutation",
-            Self::MinHash => "min-hash",
-            Self::Consistent => "consistent",
-        }
-    }
-
-    /// Returns the inverse of [`Self::name`].
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+closed_set! {
+    /// The strategy of a crawl. It never changes.
+    #[derive(Default)]
+    pub enum StrategyKind {
+        /// See [`Permutation`]. The default: balanced like random choice, and at most a microsecond
+        /// per look-up for any number of agents.
+        #[default]
+        Permutation = 0 => "permutation",
+        /// See [`MinHash`].
+        MinHash = 1 => "min-hash",
+        /// See [`Consistent`].
+        Consistent = 2 => "consistent",
     }
 }

@@ -20,7 +20,7 @@ pub struct Owners {
     sole: Option<usize>,
     /// Cache, indexed by the group's low 16 bits. An entry has the group's other bits and, in its
     /// low 16 bits, one plus the index of the owner. 0 is an empty entry.
-    cache: Box<[AtomicU64]>,
+    pub(super) cache: Box<[AtomicU64]>,
 }
 
 #[derive(Debug)]
@@ -106,11 +106,6 @@ impl Owners {
             Table::Consistent(table) => Box::new(table.order(group)),
         };
         positions.map(|at| self.view.agents[at].id)
-    }
-
-    #[cfg(test)]
-    pub(super) fn cache_is_empty(&self) -> bool {
-        self.cache.is_empty()
     }
 
     fn first(&self, group: GroupHash, accept: impl Fn(&Agent) -> bool) -> Option<usize> {

@@ -4,8 +4,8 @@
 //! leave. It is drawn (Fisher–Yates) only as far as needed. An agent holds as many slots as its
 //! weight; its rank is the rank of its first slot.
 
-use super::Strategy;
 use super::random::{Seen, SplitMix};
+use super::strategy::Strategy;
 use crate::hash::GroupHash;
 use crate::view::{SLOTS, View};
 
@@ -33,45 +33,15 @@ impl Permutation {
 
 impl Strategy for Permutation {
     fn order(&self, group: GroupHash) -> impl Iterator<Item = usize> + '_ {
-        Draws {
-            holders: &self.holders,
-            slots: (0..SLOTS).collect(),
-            drawn: 0,
-            random: SplitMix(group.0),
-            seen: Seen::default(),
-            n_agents: self.n_agents,
-            left: self.n_agents,
-        }
-    }
-}
-
-struct Draws<'a> {
-    holders: &'a [u16],
-    /// All slots; the drawn ones are at the front.
-    slots: Vec<u16>,
-    drawn: usize,
-    random: SplitMix,
-    seen: Seen,
-    n_agents: usize,
-    left: usize,
-}
-
-impl Iterator for Draws<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        while self.left > 0 && self.drawn < self.slots.len() {
-            let at = self.drawn + self.random.below(self.slots.len() - self.drawn);
-            self.slots.swap(self.drawn, at);
-            let slot = usize::from(self.slots[self.drawn]);
-            self.drawn += 1;
-            if let Some(agent) = usize::from(self.holders[slot]).checked_sub(1)
-                && self.seen.insert(agent, self.n_agents)
-            {
-                self.left -= 1;
-                return Some(agent);
-            }
-        }
-        None
+        // The drawn slots are at the front.
+        let mut slots: Vec<u16> = (0..SLOTS).collect();
+        let (mut random, mut seen, n) = (SplitMix(group.0), Seen::default(), self.n_agents);
+        let draws = (0..slots.len()).map(move |drawn| {
+            let at = drawn + random.below(slots.len() - drawn);
+            slots.swap(drawn, at);
+            usize::from(slots[drawn])
+        });
+        let holders = draws.filter_map(move |slot| usize::from(self.holders[slot]).checked_sub(1));
+        holders.filter(move |&agent| seen.insert(agent, n)).take(n)
     }
 }

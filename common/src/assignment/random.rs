@@ -10,10 +10,11 @@ pub(super) const fn mix(mut z: u64) -> u64 {
 
 /// The SplitMix64 generator.
 #[derive(Clone, Debug)]
-pub(super) struct SplitMix(pub(super) u64);
+pub(crate) struct SplitMix(pub(crate) u64);
 
 impl SplitMix {
-    pub(super) const fn next(&mut self) -> u64 {
+    /// Returns the next number.
+    pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
     }

@@ -143,7 +143,7 @@ fn round(reply: &[Option<AgentReply>], dead: &[u32]) -> Round {
         epoch: 3,
         replication: 2,
         alive: reply.iter().copied().enumerate().map(|(n, reply)| (id(n), reply)).collect(),
-        dead: dead.iter().map(|&id| AgentId(id)).collect(),
+        uncovered: dead.iter().map(|&id| AgentId(id)).collect(),
         unreplicated: Vec::new(),
     }
 }

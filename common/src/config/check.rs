@@ -2,8 +2,9 @@
 
 use super::blocks::HostName;
 use super::choices::{AssignBy, SieveKind};
-use super::error::{ConfigError, ConfigErrors, SettingOrigin};
-use super::settings::{Fixed, Live, Settings, TABLE};
+use super::error::{ConfigError, ConfigErrors};
+use super::settings::{Live, Settings, TABLE};
+use super::table::kebab;
 use super::value::Value;
 
 /// Returns all errors in `settings`: the key and the message.
@@ -28,36 +29,34 @@ impl Settings {
              disk record; write \"rocksdb\"",
             sieve.write()
         );
-        let key = Some("state.sieve".to_owned());
-        Err(ConfigErrors(vec![ConfigError { origin: SettingOrigin::Default, key, problem }]))
+        Err(ConfigErrors(vec![ConfigError::of("state.sieve", problem)]))
     }
 }
 
+/// Checks that one setting does not exceed another.
+macro_rules! ordered {
+    ($settings:ident, $part:ident.$section:ident, $small:ident <= $big:ident) => {{
+        let section = &$settings.$part.$section;
+        let key = |field| format!("{}.{}", stringify!($section), kebab(field));
+        (section.$small > section.$big).then(|| {
+            let (small, big) = (section.$small.write(), section.$big.write());
+            let big_key = key(stringify!($big));
+            let text =
+                format!("{small} exceeds {big_key}, which is {big}; lower it or raise {big_key}");
+            (key(stringify!($small)), text)
+        })
+    }};
+}
+
 fn relations(settings: &Settings) -> Vec<(String, String)> {
-    let Fixed { fetch, dns, .. } = &settings.fixed;
     let Live { limits, politeness, links } = &settings.live;
     [
-        ordered(
-            ("politeness.relative-delay-min", &politeness.relative_delay_min),
-            ("politeness.relative-delay-max", &politeness.relative_delay_max),
-        ),
-        ordered(
-            ("politeness.backoff-first", &politeness.backoff_first),
-            ("politeness.backoff-max", &politeness.backoff_max),
-        ),
-        ordered(
-            ("fetch.connect-timeout", &fetch.connect_timeout),
-            ("fetch.total-timeout", &fetch.total_timeout),
-        ),
-        ordered(
-            ("fetch.first-byte-timeout", &fetch.first_byte_timeout),
-            ("fetch.total-timeout", &fetch.total_timeout),
-        ),
-        ordered(
-            ("fetch.body-size-max", &fetch.body_size_max),
-            ("fetch.decoded-size-max", &fetch.decoded_size_max),
-        ),
-        ordered(("dns.ttl-min", &dns.ttl_min), ("dns.ttl-max", &dns.ttl_max)),
+        ordered!(settings, live.politeness, relative_delay_min <= relative_delay_max),
+        ordered!(settings, live.politeness, backoff_first <= backoff_max),
+        ordered!(settings, fixed.fetch, connect_timeout <= total_timeout),
+        ordered!(settings, fixed.fetch, first_byte_timeout <= total_timeout),
+        ordered!(settings, fixed.fetch, body_size_max <= decoded_size_max),
+        ordered!(settings, fixed.dns, ttl_min <= ttl_max),
         domain_limit(settings, "limits.pages-per-domain-max", limits.pages_per_domain_max),
         domain_limit(settings, "limits.hosts-per-domain-max", limits.hosts_per_domain_max),
         once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
@@ -76,19 +75,6 @@ fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(S
     (by_host && limit.is_some()).then(|| {
         let why = "cannot be enforced while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
         (key.to_owned(), why.to_owned())
-    })
-}
-
-/// Checks that the first value does not exceed the second.
-fn ordered<T: Value + PartialOrd>(
-    (small_key, small): (&str, &T),
-    (big_key, big): (&str, &T),
-) -> Option<(String, String)> {
-    (small > big).then(|| {
-        let (small, big) = (small.write(), big.write());
-        let text =
-            format!("{small} exceeds {big_key}, which is {big}; lower it or raise {big_key}");
-        (small_key.to_owned(), text)
     })
 }
 

@@ -2,43 +2,62 @@
 
 use super::value::{TomlValue, Value, ValueError, quote};
 use crate::assignment::StrategyKind;
+use crate::closed_set;
 
-macro_rules! choices {
-    ($(
-        $(#[doc = $about:literal])+
-        $Choice:ident { $($(#[$meta:meta])+ $Variant:ident = $word:literal,)+ }
-    )+) => { $(
-        $(#[doc = $about])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-        pub enum $Choice { $($(#[$meta])+ $Variant,)+ }
-
-        impl $Choice {
-            /// Returns the name used in settings.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$Variant => $word,)+ }
-            }
-
-            const ALL: &[Self] = &[$(Self::$Variant),+];
-        }
-
-        one_of!($Choice);
-    )+ };
+closed_set! {
+    /// The definition of a group.
+    #[derive(Default)]
+    pub enum AssignBy {
+        /// All hosts of a registrable domain (public-suffix list with its private section).
+        #[default]
+        Domain => "domain",
+        /// Each host is a group.
+        Host => "host",
+    }
+    /// Mode of the delay; see [`Politeness::mode`](super::Politeness::mode).
+    #[derive(Default)]
+    pub enum PolitenessMode {
+        /// Up to `burst` requests, then the delay.
+        #[default]
+        Absolute => "absolute",
+        /// The delay is a multiple of the response time.
+        Relative => "relative",
+    }
+    /// The digest of WARC payloads and blocks.
+    #[derive(Default)]
+    pub enum DigestKind {
+        /// SHA-1, in Base32.
+        #[default]
+        Sha1 => "sha1",
+        /// SHA-256, in Base32.
+        Sha256 => "sha256",
+    }
+    /// The data structure that decides whether a URL is new.
+    #[derive(Default)]
+    pub enum SieveKind {
+        /// Rows on disk.
+        #[default]
+        Rocksdb => "rocksdb",
+        /// 64-bit signatures in memory.
+        Memory => "memory",
+        /// A Bloom filter.
+        Bloom => "bloom",
+        /// A Bloom filter with blocks of one cache line.
+        BlockedBloom => "blocked-bloom",
+    }
 }
 
-/// Implements [`Value`] for a type by its `ALL` and `name()`.
+/// Implements [`Value`] for types declared by `closed_set!`.
 macro_rules! one_of {
-    ($Choice:ident) => {
+    ($($Choice:ident)+) => { $(
         impl Value for $Choice {
             fn expected() -> String {
-                let words: Vec<String> = Self::ALL.iter().map(Self::write).collect();
-                words.join(" or ")
+                Self::ALL.map(|choice| choice.write()).join(" or ")
             }
 
             fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
-                let word = value.get_ref().as_str();
-                let choice = Self::ALL.iter().find(|choice| Some(choice.name()) == word);
-                choice.copied().ok_or_else(|| ValueError::mismatch::<Self>(value))
+                let choice = value.get_ref().as_str().and_then(Self::from_name);
+                choice.ok_or_else(|| ValueError::mismatch::<Self>(value))
             }
 
             fn write(&self) -> String {
@@ -47,49 +66,9 @@ macro_rules! one_of {
 
             #[cfg(test)]
             fn draw(draw: &mut super::tests::Draw) -> Self {
-                Self::ALL[draw.below(Self::ALL.len() as u64) as usize]
+                draw.one_of(&Self::ALL)
             }
         }
-    };
+    )+ };
 }
-
-one_of!(StrategyKind);
-
-choices! {
-    /// The definition of a group.
-    AssignBy {
-        /// All hosts of a registrable domain (public-suffix list with its private section).
-        #[default]
-        Domain = "domain",
-        /// Each host is a group.
-        Host = "host",
-    }
-    /// Mode of the delay; see [`Politeness::mode`](super::Politeness::mode).
-    PolitenessMode {
-        /// Up to `burst` requests, then the delay.
-        #[default]
-        Absolute = "absolute",
-        /// The delay is a multiple of the response time.
-        Relative = "relative",
-    }
-    /// The digest of WARC payloads and blocks.
-    DigestKind {
-        /// SHA-1, in Base32.
-        #[default]
-        Sha1 = "sha1",
-        /// SHA-256, in Base32.
-        Sha256 = "sha256",
-    }
-    /// The data structure that decides whether a URL is new.
-    SieveKind {
-        /// Rows on disk.
-        #[default]
-        Rocksdb = "rocksdb",
-        /// 64-bit signatures in memory.
-        Memory = "memory",
-        /// A Bloom filter.
-        Bloom = "bloom",
-        /// A Bloom filter with blocks of one cache line.
-        BlockedBloom = "blocked-bloom",
-    }
-}
+one_of!(AssignBy PolitenessMode DigestKind SieveKind StrategyKind);

@@ -30,22 +30,16 @@ impl Settings {
     #[must_use]
     pub fn describe(&self) -> Vec<SettingInfo> {
         let defaults = Self::default();
-        let describe = |setting: &super::table::Setting| {
-            let of = match setting.unit {
-                "" => String::new(),
-                unit => format!(" of {unit}"),
-            };
-            SettingInfo {
-                key: setting.key(),
-                section: setting.section,
-                description: setting.description.concat().trim().to_owned(),
-                unit: setting.unit,
-                kind: (setting.kind)(&of),
-                value: (setting.write)(self),
-                default: (setting.write)(&defaults),
-                permanent: setting.permanent,
-                live: setting.live,
-            }
+        let describe = |setting: &super::table::Setting| SettingInfo {
+            key: setting.key(),
+            section: setting.section,
+            description: setting.description.concat().trim().to_owned(),
+            unit: setting.unit,
+            kind: setting.described_kind(),
+            value: (setting.write)(self),
+            default: (setting.write)(&defaults),
+            permanent: setting.permanent,
+            live: setting.live,
         };
         TABLE.iter().map(describe).collect()
     }

@@ -58,21 +58,20 @@ impl Settings {
         let mut errors = Vec::new();
         for (key, edit) in edits {
             let Some(setting) = Setting::find(key) else {
-                errors.push(error(key, unknown(key)));
+                errors.push(ConfigError::of(key, unknown(key)));
                 continue;
             };
             if setting.permanent {
                 return Err(EditError::Fixed { key: key.clone(), value: (setting.write)(self) });
             }
             if let Err(problem) = raw.edit(setting, edit) {
-                errors.push(error(key, problem));
+                errors.push(ConfigError::of(key, problem));
             }
         }
-        if !errors.is_empty() {
-            return Err(EditError::Invalid(ConfigErrors(errors)));
-        }
-        let settings = raw.check().map_err(EditError::Invalid)?;
+        let raw = ConfigErrors::or(errors, raw);
+        let settings = raw.and_then(RawSettings::check).map_err(EditError::Invalid)?;
         let changed = self.differences(&settings);
+        let is_live = |key: &str| Setting::find(key).is_some_and(|setting| setting.live);
         let at_restart = changed.iter().filter(|key| !is_live(key)).cloned().collect();
         Ok(EditedSettings { settings, changed, at_restart })
     }
@@ -93,8 +92,8 @@ impl RawSettings {
         let settings = &mut self.settings;
         let made = match edit {
             Edit::Set(value) => (setting.read_text)(settings, value.trim()),
-            Edit::Add(entry) => (setting.add)(settings, entry.trim()),
-            Edit::Remove(entry) => (setting.remove)(settings, entry.trim()),
+            Edit::Add(entry) => (setting.put_entry)(settings, entry.trim(), true),
+            Edit::Remove(entry) => (setting.put_entry)(settings, entry.trim(), false),
             Edit::Unset => (setting.read_text)(settings, &(setting.write)(&Settings::default())),
         };
         made.map_err(|problem| problem.text)?;
@@ -105,15 +104,6 @@ impl RawSettings {
         }
         Ok(())
     }
-}
-
-/// Returns true if a change of the setting takes effect while the crawl runs.
-fn is_live(key: &str) -> bool {
-    Setting::find(key).is_some_and(|setting| setting.live)
-}
-
-fn error(key: &str, problem: String) -> ConfigError {
-    ConfigError { origin: SettingOrigin::Default, key: Some(key.to_owned()), problem }
 }
 
 #[cfg(test)]

@@ -45,6 +45,13 @@ pub struct ConfigError {
     pub problem: String,
 }
 
+impl ConfigError {
+    /// Creates an error in a setting that the program has set.
+    pub(super) fn of(key: &str, problem: String) -> Self {
+        Self { origin: SettingOrigin::Default, key: Some(key.to_owned()), problem }
+    }
+}
+
 /// All errors, one per line; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
@@ -60,8 +67,9 @@ impl fmt::Display for ConfigErrors {
 
 impl std::error::Error for ConfigErrors {}
 
-impl From<ConfigError> for ConfigErrors {
-    fn from(error: ConfigError) -> Self {
-        Self(vec![error])
+impl ConfigErrors {
+    /// Returns `value` if there are no `errors`.
+    pub(super) fn or<T>(errors: Vec<ConfigError>, value: T) -> Result<T, Self> {
+        if errors.is_empty() { Ok(value) } else { Err(Self(errors)) }
     }
 }

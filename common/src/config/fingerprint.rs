@@ -3,7 +3,7 @@
 
 use super::settings::{Cluster, Settings, TABLE};
 use crate::url::NORMAL_FORM;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
@@ -74,9 +74,7 @@ impl Settings {
     pub fn fingerprint_differences(&self, stored: &str) -> Vec<SettingDifference> {
         let now = self.fingerprint_text();
         let (stored, now) = (lines(stored), lines(&now));
-        let mut keys: Vec<&str> = stored.keys().chain(now.keys()).copied().collect();
-        keys.sort_unstable();
-        keys.dedup();
+        let keys: BTreeSet<&str> = stored.keys().chain(now.keys()).copied().collect();
         let value = |of: &BTreeMap<&str, &str>, key| of.get(key).map_or("", |v| v).to_owned();
         keys.into_iter()
             .filter(|key| stored.get(key) != now.get(key))

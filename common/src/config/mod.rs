@@ -19,6 +19,7 @@ mod describe;
 mod edit;
 mod error;
 mod fingerprint;
+mod host_scope;
 mod names;
 mod raw;
 mod records;

@@ -1,7 +1,7 @@
 //! Validation and normalization of texts in settings.
 
 use super::records::LinkRule;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, has_labels};
 
 /// Checks contact information for the comment of the `User-Agent` header: a URL or e-mail address.
 pub(super) fn contact(text: &str) -> Result<(), String> {
@@ -56,23 +56,17 @@ pub fn product_token(text: &str) -> Result<(), String> {
 /// Checks that `text` is the value of a header, in visible ASCII.
 pub(super) fn header_value(text: &str) -> Result<(), String> {
     let fits = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ') && text.trim() == text;
-    if fits {
-        Ok(())
-    } else {
-        Err(format!("{text:?} is not a valid header value; write \"en, fr;q=0.5\""))
-    }
+    let problem = || format!("{text:?} is not a valid header value; write \"en, fr;q=0.5\"");
+    fits.then_some(()).ok_or_else(problem)
 }
 
 /// Normalizes a host name or address.
 pub(super) fn host(text: &str) -> Result<String, String> {
     let trimmed = text.trim();
     let name = url::Host::parse(trimmed.strip_suffix('.').unwrap_or(trimmed));
-    let name = name.map(|host| host.to_string()).unwrap_or_default();
-    if has_labels(&name) {
-        Ok(name)
-    } else {
-        Err(format!("{text:?} is not a host name; write one such as \"www.example.com\""))
-    }
+    let name = name.ok().map(|host| host.to_string()).filter(|name| has_labels(name));
+    let problem = || format!("{text:?} is not a host name; write one such as \"www.example.com\"");
+    name.ok_or_else(problem)
 }
 
 /// Normalizes a host suffix: `*.example.com` and `.example.com` become `example.com`.
@@ -81,10 +75,6 @@ pub(super) fn suffix(text: &str) -> Result<String, String> {
     let bare = trimmed.strip_prefix("*.").or_else(|| trimmed.strip_prefix('.'));
     host(bare.unwrap_or(trimmed))
         .map_err(|_| format!("{text:?} is not a host suffix; write one such as \"example.com\""))
-}
-
-fn has_labels(host: &str) -> bool {
-    host.split('.').all(|label| !label.is_empty())
 }
 
 /// Normalizes a path prefix.
@@ -102,11 +92,8 @@ pub(super) fn regex(text: &str) -> Result<String, String> {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => {
             let error = error.to_string();
-            let last = error.lines().last().unwrap_or_default();
-            Err(format!(
-                "{text:?} is not a regular expression: {}",
-                last.trim_start_matches("error: ")
-            ))
+            let last = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            Err(format!("{text:?} is not a regular expression: {last}"))
         }
     }
 }

@@ -5,7 +5,7 @@ use super::choices::AssignBy;
 use super::error::{ConfigError, ConfigErrors, SettingOrigin};
 use super::settings::{SECTIONS, Settings, TABLE};
 use super::suggest::suggest;
-use super::table::{Section, Setting};
+use super::table::Setting;
 use super::value::{TomlValue, ValueError};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -48,7 +48,7 @@ impl RawSettings {
         errors.extend(sets.iter().filter_map(|argument| raw.set(argument).err()));
         let flags = flags.iter();
         errors.extend(flags.filter_map(|(flag, key, text)| raw.flag(flag, key, text).err()));
-        if errors.is_empty() { Ok(raw) } else { Err(ConfigErrors(errors)) }
+        ConfigErrors::or(errors, raw)
     }
 
     /// Creates settings without origins.
@@ -74,8 +74,7 @@ impl RawSettings {
             }
         }
         file.errors.sort_by_key(|(at, _)| *at);
-        let errors: Vec<_> = file.errors.into_iter().map(|(_, error)| error).collect();
-        if errors.is_empty() { Ok(()) } else { Err(ConfigErrors(errors)) }
+        ConfigErrors::or(file.errors.into_iter().map(|(_, error)| error).collect(), ())
     }
 
     fn section(
@@ -86,7 +85,7 @@ impl RawSettings {
     ) {
         let section = name.get_ref().as_ref();
         let at = name.span().start;
-        let known = Section::find(section).is_some();
+        let known = SECTIONS.iter().any(|one| one.name == section);
         let DeValue::Table(keys) = value.get_ref() else {
             let text = if known {
                 format!("this is a section; write [{section}] and its settings below it")
@@ -150,13 +149,11 @@ impl RawSettings {
             None => Err(unknown(key)),
         };
         let key = key.to_owned();
-        match result {
-            Ok(()) => {
-                self.origins.insert(key, origin);
-                Ok(())
-            }
-            Err(problem) => Err(ConfigError { origin, key: Some(key), problem }),
+        if let Err(problem) = result {
+            return Err(ConfigError { origin, key: Some(key), problem });
         }
+        self.origins.insert(key, origin);
+        Ok(())
     }
 
     /// Returns the keys that no layer has set.
@@ -183,10 +180,10 @@ impl RawSettings {
         }
         let problems = check::problems(&self.settings).into_iter();
         let origin = |key: &str| self.origins.get(key).cloned().unwrap_or_default();
-        let errors: Vec<_> = problems
+        let errors = problems
             .map(|(key, problem)| ConfigError { origin: origin(&key), key: Some(key), problem })
             .collect();
-        if errors.is_empty() { Ok(self.settings) } else { Err(ConfigErrors(errors)) }
+        ConfigErrors::or(errors, self.settings)
     }
 }
 
@@ -236,7 +233,7 @@ impl Settings {
     /// # Errors
     /// Same as [`RawSettings::set`]. The settings are then unchanged.
     pub fn apply_set(&mut self, argument: &str) -> Result<(), ConfigError> {
-        let mut raw = RawSettings { settings: std::mem::take(self), origins: BTreeMap::new() };
+        let mut raw = RawSettings::of(std::mem::take(self));
         let result = raw.set(argument);
         *self = raw.settings;
         result
@@ -247,6 +244,6 @@ impl Settings {
     /// # Errors
     /// Returns all violations.
     pub fn check(&self) -> Result<(), ConfigErrors> {
-        RawSettings { settings: self.clone(), origins: BTreeMap::new() }.check().map(|_| ())
+        RawSettings::of(self.clone()).check().map(|_| ())
     }
 }

@@ -59,7 +59,7 @@ records! {
         /// The host suffix, at a label boundary: `example.com` covers `www.example.com`.
         suffix: String, via names::suffix, sample ["example.com", "xn--bcher-kva.example"].map(String::from);
         /// The delay that replaces `politeness.delay`.
-        delay: Duration, via copy, sample [Duration::ZERO, Duration::from_millis(1_500)];
+        delay: Duration, via |delay: &Duration| Ok(*delay), sample [Duration::ZERO, Duration::from_millis(1_500)];
     }
     /// A host whose owner agreed that robots.txt is ignored.
     #[derive(Clone, Debug, PartialEq)]
@@ -140,8 +140,4 @@ fn optional(
     via: impl Fn(&str) -> Result<String, String>,
 ) -> impl Fn(&Option<String>) -> Result<Option<String>, String> {
     move |part| part.as_deref().map(&via).transpose()
-}
-
-const fn copy(duration: &Duration) -> Result<Duration, String> {
-    Ok(*duration)
 }

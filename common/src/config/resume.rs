@@ -27,7 +27,9 @@ impl RawSettings {
         flags: &[(&str, &str, String)],
     ) -> Result<(Settings, TypedSettings), ConfigErrors> {
         let typed = Self::layers(files, sets, flags)?;
-        let typed_now = typed.typed();
+        let settings = TABLE.iter().filter(|setting| typed.origins.contains_key(&setting.key()));
+        let typed_now: TypedSettings =
+            settings.map(|setting| (setting.key(), (setting.write)(&typed.settings))).collect();
         let mut raw = Self::default();
         if let Some((name, text)) = stored {
             raw.file(name, text)?;
@@ -35,25 +37,13 @@ impl RawSettings {
         for (key, value) in &typed_now {
             let same = last.get(key) == Some(value);
             if let Some(setting) = Setting::find(key).filter(|_| stored.is_none() || !same) {
-                raw.take_from(&typed, setting, value);
+                // The output of `write` is always valid.
+                let _ = (setting.read_text)(&mut raw.settings, value);
+                let origin = typed.origins.get(key).cloned().unwrap_or_default();
+                raw.origins.insert(key.clone(), origin);
             }
         }
         Ok((raw.check()?, typed_now))
-    }
-
-    /// Returns the typed settings.
-    fn typed(&self) -> TypedSettings {
-        let typed = TABLE.iter().filter(|setting| self.origins.contains_key(&setting.key()));
-        typed.map(|setting| (setting.key(), (setting.write)(&self.settings))).collect()
-    }
-
-    /// Copies a setting from `other`, with its origin.
-    fn take_from(&mut self, other: &Self, setting: &Setting, value: &str) {
-        // The output of `write` is always valid.
-        let _ = (setting.read_text)(&mut self.settings, value);
-        let key = setting.key();
-        let origin = other.origins.get(&key).cloned().unwrap_or_default();
-        self.origins.insert(key, origin);
     }
 }
 

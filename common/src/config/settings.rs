@@ -84,18 +84,37 @@ settings! {
         /// Maximum number of links from a seed, along the path of first discovery. 0 fetches only the
         /// seeds.
         depth_max: Option<u16> = None, in "links";
-        /// Maximum number of pages per host.
+        /// Maximum number of pages per host. Only responses with success (2xx) count.
         pages_per_host_max: Option<u64> = None, in "pages", must some_at_least(1);
-        /// Maximum number of pages per registrable domain.
+        /// Maximum number of pages per registrable domain. Only responses with success (2xx) count.
         pages_per_domain_max: Option<u64> = None, in "pages", must some_at_least(1);
-        /// Maximum number of hosts per registrable domain, against endless subdomains.
+        /// Maximum number of hosts per registrable domain, against endless subdomains. A host counts
+        /// while its name waits for an answer of the name servers, and for good once that is an
+        /// address. Seeds count and are never refused. Hosts found on pages of other domains take at
+        /// most half of it, those found by one other domain an eighth.
         hosts_per_domain_max: Option<u64> = Some(10_000), in "hosts", must some_at_least(1);
+        /// Maximum number of hosts per registrable domain that wait for the first answer of the name
+        /// servers, with the same shares and the same exception.
+        unresolved_hosts_per_domain_max: Option<u64> = Some(1_000), in "hosts",
+            must some_at_least(1);
+        /// Maximum number of queued URLs per host. URLs found on pages of other domains are refused
+        /// while the queue is half full.
+        queued_urls_per_host_max: Option<u64> = Some(1_000_000), in "URLs", must some_at_least(1);
+        /// Maximum size of the paths of a host's queued URLs, with the same rule.
+        queued_bytes_per_host_max: ByteSize = ByteSize::mib(64), must at_least(ByteSize(1));
+        /// Maximum number of queued URLs per registrable domain. Those found on pages of other
+        /// domains take at most half of it, those found by one other domain an eighth of what one
+        /// host may have.
+        queued_urls_per_domain_max: Option<u64> = Some(4_000_000), in "URLs", must some_at_least(1);
+        /// Maximum size of the paths of a registrable domain's queued URLs, with the same shares.
+        queued_bytes_per_domain_max: ByteSize = ByteSize::mib(256), must at_least(ByteSize(1));
     }
     /// Politeness: when a host or an IP address may be visited.
     live politeness: Politeness {
         /// Delay from the end of one request to a host to the start of the next.
         delay: Duration = secs(10), must between(NEVER, YEAR);
-        /// Delay between requests to the same IP address, over all its hosts.
+        /// Delay between requests to the same IP address, over all its hosts. Of IPv6, a network of 64
+        /// bits counts as one address.
         ip_delay: Duration = secs(2), must between(NEVER, YEAR);
         /// absolute: up to `burst` requests, then the delay. relative: the delay is a multiple of the
         /// response time.
@@ -152,12 +171,17 @@ settings! {
         keep_alive: Duration = secs(15), must between(NEVER, DAY);
         /// Offer HTTP/2 by ALPN, if the connection may be kept.
         http2: bool = true;
-        /// Verify the certificates of sites.
+        /// Fetch only from sites whose certificate is valid. In any case certificates are verified,
+        /// and the result is recorded in the archive.
         verify_certificates: bool = false;
         /// Value of the `Accept-Language` header. If empty, none is sent.
         accept_language: String = String::new(), must names::header_value;
-        /// Private, loopback or link-local networks that may be visited.
+        /// Networks that may be visited although they are private, loopback or link-local, or
+        /// although this machine has an address in them.
         allow_networks: Vec<IpNet> = Vec::new();
+        /// Ports that may be contacted although no web site uses them: bad ports of the Fetch
+        /// standard, and ports of databases and remote control.
+        ports_allowed: Vec<u16> = Vec::new();
     }
     /// Name resolution.
     fixed dns: Dns {
@@ -175,6 +199,9 @@ settings! {
         error_ttl: Duration = secs(30), must between(NEVER, YEAR);
         /// Maximum number of queries in flight.
         queries_max: u32 = 256, in "queries", must between(1, 65_536);
+        /// Maximum number of look-ups in one registrable domain, at once and per second; separate for
+        /// names that had an address before and for all others.
+        lookups_per_domain_max: u32 = 20, in "look-ups", must between(1, 65_536);
         /// Maximum number of cached names.
         cache_entries_max: u64 = 200_000, in "names", must at_least(1);
         /// Use IPv6 addresses for hosts without an IPv4 address.
@@ -208,6 +235,11 @@ settings! {
         path_depth_max: u32 = 30, in "segments", must at_least(1);
         /// Maximum number of links per page. Sitemaps may have 50,000 (sitemaps.org).
         per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000);
+        /// Maximum size of all links of a page. Sitemaps may have five times as much.
+        bytes_per_page_max: ByteSize = ByteSize::mib(2), must at_least(ByteSize(1_024));
+        /// Maximum work of parsing the links of a page: a step for each byte, and for names with
+        /// letters beyond ASCII as many as their conversion takes.
+        work_per_page_max: u64 = 16_777_216, in "steps", must at_least(1_000);
     }
     /// The archive.
     fixed store: Store {

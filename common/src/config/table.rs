@@ -1,6 +1,6 @@
 //! The rows of the settings table, and the macro that derives them and the structs from one list.
 
-use super::settings::{SECTIONS, Settings, TABLE};
+use super::settings::{Settings, TABLE};
 use super::value::{TomlValue, Value, ValueError};
 
 /// A row of the table: one setting, independent of its type.
@@ -23,10 +23,8 @@ pub(super) struct Setting {
     pub(super) read: fn(&mut Settings, &TomlValue<'_>) -> Result<(), ValueError>,
     /// Sets the value from an argument.
     pub(super) read_text: fn(&mut Settings, &str) -> Result<(), ValueError>,
-    /// Adds an entry to a list, unless it is present.
-    pub(super) add: fn(&mut Settings, &str) -> Result<(), ValueError>,
-    /// Removes an entry from a list, if it is present.
-    pub(super) remove: fn(&mut Settings, &str) -> Result<(), ValueError>,
+    /// Makes an entry of a list present (true) or absent (false).
+    pub(super) put_entry: fn(&mut Settings, &str, bool) -> Result<(), ValueError>,
     /// Returns the value in TOML.
     pub(super) write: fn(&Settings) -> String,
     /// Checks the bounds.
@@ -58,16 +56,15 @@ impl Setting {
         TABLE.iter().find(|setting| setting.key() == key)
     }
 
+    /// Returns the kind of value expected, with its unit.
+    pub(super) fn described_kind(&self) -> String {
+        let of = if self.unit.is_empty() { String::new() } else { format!(" of {}", self.unit) };
+        (self.kind)(&of)
+    }
+
     /// Returns the settings of `section`, in order.
     pub(super) fn of(section: &'static Section) -> impl Iterator<Item = &'static Self> {
         TABLE.iter().filter(move |setting| setting.section == section.name)
-    }
-}
-
-impl Section {
-    /// Returns the section with this name.
-    pub(super) fn find(name: &str) -> Option<&'static Self> {
-        SECTIONS.iter().find(|section| section.name == name)
     }
 }
 
@@ -91,16 +88,10 @@ pub(super) fn take_text<T: Value>(field: &mut T, text: &str) -> Result<(), Value
     Ok(())
 }
 
-/// Adds an entry to a list.
+/// Makes an entry of a list present or absent.
 #[inline(never)]
-pub(super) fn add<T: Value>(field: &mut T, text: &str) -> Result<(), ValueError> {
-    field.add_text(text)
-}
-
-/// Removes an entry from a list.
-#[inline(never)]
-pub(super) fn remove<T: Value>(field: &mut T, text: &str) -> Result<(), ValueError> {
-    field.remove_text(text)
+pub(super) fn put<T: Value>(field: &mut T, text: &str, present: bool) -> Result<(), ValueError> {
+    field.put_entry(text, present)
 }
 
 /// Formats a field.
@@ -160,8 +151,9 @@ macro_rules! settings {
                 read_text: |settings, text| {
                     super::table::take_text(&mut settings.$part.$section.$field, text)
                 },
-                add: |settings, text| super::table::add(&mut settings.$part.$section.$field, text),
-                remove: |settings, text| super::table::remove(&mut settings.$part.$section.$field, text),
+                put_entry: |settings, text, present| {
+                    super::table::put(&mut settings.$part.$section.$field, text, present)
+                },
                 write: |settings| super::table::write(&settings.$part.$section.$field),
                 check: |_settings| {
                     $(($check)(&_settings.$part.$section.$field)?;)?

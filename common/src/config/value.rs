@@ -76,22 +76,16 @@ pub(super) trait Value: Sized {
         }
     }
 
-    /// Adds an entry, in the syntax of arguments, unless it is present.
-    fn add_text(&mut self, _entry: &str) -> Result<(), ValueError> {
-        Err(ValueError { at: 0, text: NOT_A_LIST.to_owned() })
-    }
-
-    /// Removes an entry, if it is present.
-    fn remove_text(&mut self, _entry: &str) -> Result<(), ValueError> {
-        Err(ValueError { at: 0, text: NOT_A_LIST.to_owned() })
+    /// Makes an entry of a list, in the syntax of arguments, present or absent.
+    fn put_entry(&mut self, _entry: &str, _present: bool) -> Result<(), ValueError> {
+        let text = "is not a list: entries cannot be added or removed; set the value instead";
+        Err(ValueError { at: 0, text: text.to_owned() })
     }
 
     /// Returns a random value.
     #[cfg(test)]
     fn draw(draw: &mut crate::config::tests::Draw) -> Self;
 }
-
-const NOT_A_LIST: &str = "is not a list: entries cannot be added or removed; set the value instead";
 
 impl Value for bool {
     fn expected() -> String {

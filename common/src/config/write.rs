@@ -15,40 +15,14 @@ const WIDTH: usize = 96;
 /// Returns a TOML file with all settings at their defaults, each with description and unit.
 #[must_use]
 pub fn commented_toml() -> String {
-    commented(
-        &Settings::default(),
+    Settings::default().to_commented_toml(
         "All settings of crivello, with their defaults. A settings file needs only the lines that \
          differ. On the command line: --set section.key=value",
     )
 }
 
-fn commented(settings: &Settings, heading: &str) -> String {
-    let defaults = Settings::default();
-    let mut out = String::new();
-    comment(&mut out, heading);
-    out.push_str("#\n");
-    comment(
-        &mut out,
-        "Quantities need units. Durations: \"250ms\", \"10s\", \"2min\", \"1h30min\", \"1d\". \
-         Sizes: \"100B\", \"64KiB\", \"2MiB\", \"1GiB\".",
-    );
-    for section in SECTIONS {
-        out.push('\n');
-        comment(&mut out, &section.description.concat());
-        out.push_str(&format!("[{}]\n", section.name));
-        for setting in Setting::of(section) {
-            out.push('\n');
-            comment(&mut out, &setting.description.concat());
-            comment(&mut out, &explanation(setting, &defaults));
-            out.push_str(&line(setting, settings));
-        }
-    }
-    out
-}
-
 fn explanation(setting: &Setting, defaults: &Settings) -> String {
-    let of = if setting.unit.is_empty() { String::new() } else { format!(" of {}", setting.unit) };
-    let (kind, default) = ((setting.kind)(&of), (setting.write)(defaults));
+    let (kind, default) = (setting.described_kind(), (setting.write)(defaults));
     let change = match (setting.permanent, setting.live) {
         (true, _) => " Fixed for the life of a crawl.",
         (false, true) => " Live: can be changed while the crawl runs.",
@@ -81,7 +55,27 @@ impl Settings {
     /// Returns these settings in TOML with descriptions, under a heading.
     #[must_use]
     pub fn to_commented_toml(&self, heading: &str) -> String {
-        commented(self, heading)
+        let defaults = Self::default();
+        let mut out = String::new();
+        comment(&mut out, heading);
+        out.push_str("#\n");
+        comment(
+            &mut out,
+            "Quantities need units. Durations: \"250ms\", \"10s\", \"2min\", \"1h30min\", \"1d\". \
+             Sizes: \"100B\", \"64KiB\", \"2MiB\", \"1GiB\".",
+        );
+        for section in SECTIONS {
+            out.push('\n');
+            comment(&mut out, &section.description.concat());
+            out.push_str(&format!("[{}]\n", section.name));
+            for setting in Setting::of(section) {
+                out.push('\n');
+                comment(&mut out, &setting.description.concat());
+                comment(&mut out, &explanation(setting, &defaults));
+                out.push_str(&line(setting, self));
+            }
+        }
+        out
     }
 
     /// Returns these settings in TOML. Inverse of [`Self::from_toml`].

@@ -31,6 +31,13 @@ pub struct HistogramSnapshot {
     pub sum: f64,
 }
 
+/// A histogram of work of this machine.
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new(WORK_BUCKETS)
+    }
+}
+
 impl Histogram {
     /// Creates an empty histogram with these bounds, in microseconds.
     #[must_use]

@@ -1,6 +1,7 @@
 //! Metric families and the text format that Prometheus scrapes.
 
 use super::histogram::{Histogram, HistogramSnapshot};
+use crate::closed_set;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -10,26 +11,15 @@ use std::time::Duration;
 /// `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The type of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetricKind {
-    /// Only increases, except that a restart resets it.
-    Counter,
-    /// Increases and decreases.
-    Gauge,
-    /// Counts durations in buckets.
-    Histogram,
-}
-
-impl MetricKind {
-    /// Returns the name in Prometheus.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
+closed_set! {
+    /// The type of a metric, with its name in Prometheus.
+    pub enum MetricKind {
+        /// Only increases, except that a restart resets it.
+        Counter => "counter",
+        /// Increases and decreases.
+        Gauge => "gauge",
+        /// Counts durations in buckets.
+        Histogram => "histogram",
     }
 }
 
@@ -38,6 +28,15 @@ pub type Labels = Vec<(&'static str, String)>;
 
 /// A metric with all its label values, read from an `R`.
 pub struct MetricFamily<R: 'static> {
+    /// Description of the metric.
+    pub info: FamilyInfo,
+    /// Function that reads the samples from the source.
+    pub read: fn(&R, &mut Samples),
+}
+
+/// The description of a [`MetricFamily`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyInfo {
     /// Name including the unit. The name of a counter ends with `_total`.
     pub name: &'static str,
     /// Type of the metric.
@@ -48,26 +47,48 @@ pub struct MetricFamily<R: 'static> {
     pub labels: &'static [&'static str],
     /// Description: a sentence without full stop.
     pub help: &'static str,
-    /// Function that reads the samples from the source.
-    pub read: fn(&R, &mut Samples),
 }
 
-/// The description of a [`MetricFamily`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "see MetricFamily")]
-pub struct FamilyInfo {
-    pub name: &'static str,
-    pub kind: MetricKind,
-    pub unit: &'static str,
-    pub labels: &'static [&'static str],
-    pub help: &'static str,
-}
-
-impl<R> From<&MetricFamily<R>> for FamilyInfo {
-    fn from(family: &MetricFamily<R>) -> Self {
-        let &MetricFamily { name, kind, unit, labels, help, .. } = family;
-        Self { name, kind, unit, labels, help }
+impl FamilyInfo {
+    const fn new(name: &'static str, kind: MetricKind, unit: &'static str) -> Self {
+        Self { name, kind, unit, labels: &[], help: "" }
     }
+
+    /// Sets the names of the labels.
+    #[must_use]
+    pub const fn labels(self, labels: &'static [&'static str]) -> Self {
+        Self { labels, ..self }
+    }
+
+    /// Sets the description.
+    #[must_use]
+    pub const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
+    }
+
+    /// Returns the metric whose samples `read` reads.
+    #[must_use]
+    pub const fn read<R>(self, read: fn(&R, &mut Samples)) -> MetricFamily<R> {
+        MetricFamily { info: self, read }
+    }
+}
+
+/// Returns the description of a counter of `unit`.
+#[must_use]
+pub const fn counter(name: &'static str, unit: &'static str) -> FamilyInfo {
+    FamilyInfo::new(name, MetricKind::Counter, unit)
+}
+
+/// Returns the description of a gauge of `unit`.
+#[must_use]
+pub const fn gauge(name: &'static str, unit: &'static str) -> FamilyInfo {
+    FamilyInfo::new(name, MetricKind::Gauge, unit)
+}
+
+/// Returns the description of a histogram of durations.
+#[must_use]
+pub const fn timing(name: &'static str) -> FamilyInfo {
+    FamilyInfo::new(name, MetricKind::Histogram, "seconds")
 }
 
 /// The value of a sample.
@@ -92,40 +113,23 @@ impl MetricValue {
     }
 }
 
-impl From<u64> for MetricValue {
-    fn from(n: u64) -> Self {
-        Self::Whole(n)
-    }
+/// Implements the conversion of types to a [`MetricValue`].
+macro_rules! values {
+    ($($Type:ty: |$from:ident| $value:expr;)+) => { $(
+        impl From<$Type> for MetricValue {
+            fn from($from: $Type) -> Self {
+                $value
+            }
+        }
+    )+ };
 }
-
-impl From<usize> for MetricValue {
-    fn from(n: usize) -> Self {
-        Self::Whole(n as u64)
-    }
-}
-
-impl From<f64> for MetricValue {
-    fn from(x: f64) -> Self {
-        Self::Real(x)
-    }
-}
-
-impl From<bool> for MetricValue {
-    fn from(is_so: bool) -> Self {
-        Self::Whole(is_so.into())
-    }
-}
-
-impl From<Duration> for MetricValue {
-    fn from(time: Duration) -> Self {
-        Self::Real(time.as_secs_f64())
-    }
-}
-
-impl From<&Histogram> for MetricValue {
-    fn from(times: &Histogram) -> Self {
-        Self::Times(times.snapshot())
-    }
+values! {
+    u64: |n| Self::Whole(n);
+    usize: |n| Self::Whole(n as u64);
+    bool: |is_so| Self::Whole(is_so.into());
+    f64: |x| Self::Real(x);
+    Duration: |time| Self::Real(time.as_secs_f64());
+    &Histogram: |times| Self::Times(times.snapshot());
 }
 
 /// The samples of a family, collected by [`MetricFamily::read`].
@@ -142,47 +146,20 @@ impl Samples {
         self.of(&[], value);
     }
 
+    /// Adds samples of a family with one label, each with the value of that label.
+    pub fn each<'a>(
+        &mut self,
+        samples: impl IntoIterator<Item = (&'a str, impl Into<MetricValue>)>,
+    ) {
+        samples.into_iter().for_each(|(label, value)| self.of(&[label], value));
+    }
+
     /// Adds a sample with these label values, in the order of the family's labels.
     pub fn of(&mut self, labels: &[&str], value: impl Into<MetricValue>) {
         debug_assert_eq!(labels.len(), self.labels.len(), "{labels:?} for {:?}", self.labels);
         let own = self.labels.iter().zip(labels).map(|(&name, &value)| (name, value.to_owned()));
         self.read.push((self.base.iter().cloned().chain(own).collect(), value.into()));
     }
-}
-
-/// Returns a counter of `unit`.
-#[must_use]
-pub const fn counter<R>(
-    name: &'static str,
-    unit: &'static str,
-    labels: &'static [&'static str],
-    help: &'static str,
-    read: fn(&R, &mut Samples),
-) -> MetricFamily<R> {
-    MetricFamily { name, kind: MetricKind::Counter, unit, labels, help, read }
-}
-
-/// Returns a gauge of `unit`.
-#[must_use]
-pub const fn gauge<R>(
-    name: &'static str,
-    unit: &'static str,
-    labels: &'static [&'static str],
-    help: &'static str,
-    read: fn(&R, &mut Samples),
-) -> MetricFamily<R> {
-    MetricFamily { name, kind: MetricKind::Gauge, unit, labels, help, read }
-}
-
-/// Returns a histogram of durations.
-#[must_use]
-pub const fn timing<R>(
-    name: &'static str,
-    labels: &'static [&'static str],
-    help: &'static str,
-    read: fn(&R, &mut Samples),
-) -> MetricFamily<R> {
-    MetricFamily { name, kind: MetricKind::Histogram, unit: "seconds", labels, help, read }
 }
 
 /// Renders all families as text, read from one or more sources. Its labels distinguish a source
@@ -192,13 +169,12 @@ pub fn render<R>(families: &[&[MetricFamily<R>]], sources: &[(Labels, R)]) -> St
     let read = |family: &MetricFamily<R>| {
         let mut all = Vec::new();
         for (base, source) in sources {
-            let (base, labels) = (base.clone(), family.labels);
+            let (base, labels) = (base.clone(), family.info.labels);
             let mut samples = Samples { base, labels, read: Vec::new() };
             (family.read)(source, &mut samples);
             all.append(&mut samples.read);
         }
-        let &MetricFamily { name, kind, help, .. } = family;
-        Filled { name, kind, help, samples: all }
+        Filled { info: family.info, samples: all }
     };
     let all = families.iter().copied().flatten().map(read).collect();
     let mut registry = Registry::default();
@@ -215,24 +191,22 @@ struct Page(Vec<Filled>);
 
 #[derive(Debug)]
 struct Filled {
-    name: &'static str,
-    kind: MetricKind,
-    help: &'static str,
+    info: FamilyInfo,
     samples: Vec<(Labels, MetricValue)>,
 }
 
 impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
-        for family in &self.0 {
-            let (name, unit) = parts(family.name);
-            let kind = match family.kind {
+        for Filled { info, samples } in &self.0 {
+            let (name, unit) = parts(info.name);
+            let kind = match info.kind {
                 MetricKind::Counter => MetricType::Counter,
                 MetricKind::Gauge => MetricType::Gauge,
                 MetricKind::Histogram => MetricType::Histogram,
             };
-            let mut one = encoder.encode_descriptor(name, family.help, unit.as_ref(), kind)?;
-            for (labels, value) in &family.samples {
-                write(one.encode_family(labels)?, family.kind, value)?;
+            let mut one = encoder.encode_descriptor(name, info.help, unit.as_ref(), kind)?;
+            for (labels, value) in samples {
+                write(one.encode_family(labels)?, info.kind, value)?;
             }
         }
         Ok(())
@@ -287,12 +261,12 @@ mod tests {
     }
 
     const FAMILIES: &[MetricFamily<Shop>] = &[
-        counter("shop_sold_total", "cakes", &["kind"], "Cakes sold", |shop, s| {
+        counter("shop_sold_total", "cakes").labels(&["kind"]).help("Cakes sold").read(|shop, s| {
             s.of(&["\"plum\"\n"], shop.sold);
             s.of(&["\\"], 0_u64);
         }),
-        gauge("shop_till_bytes", "bytes", &[], "In the till", |_, s| s.one(2_usize)),
-        timing("shop_wait_seconds", &[], "At the counter", |shop, s| s.one(&shop.waits)),
+        gauge("shop_till_bytes", "bytes").help("In the till").read(|_, s| s.one(2_usize)),
+        timing("shop_wait_seconds").help("At the counter").read(|shop, s| s.one(&shop.waits)),
     ];
 
     #[test]

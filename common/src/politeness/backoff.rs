@@ -1,6 +1,7 @@
 //! The wait after a response that asks to slow down (429, 503; RFC 9110 section 10.2.3).
 
 use super::state::micros;
+use crate::assignment::SplitMix;
 use crate::config::Politeness;
 use std::time::Duration;
 
@@ -14,28 +15,20 @@ pub fn slow_down_wait(
     jitter: u64,
 ) -> Duration {
     let wait = retry_after.unwrap_or_else(|| {
-        let base = doubled(politeness.backoff_first, level);
+        let base = doubled(politeness.backoff_first, level.into());
         jittered(base, jitter ^ u64::from(level))
     });
     wait.min(politeness.backoff_max)
 }
 
 /// Returns `first` doubled `times` times.
-pub(super) fn doubled(first: Duration, times: u8) -> Duration {
+pub(super) fn doubled(first: Duration, times: u32) -> Duration {
     first.saturating_mul(1_u32 << times.min(31))
 }
 
 /// Returns `base` plus up to a quarter of it, chosen by `seed`.
 fn jittered(base: Duration, seed: u64) -> Duration {
-    let share = mix(seed) >> 48;
+    let share = SplitMix(seed).next() >> 48;
     let extra = u128::from(micros(base)) * u128::from(share) / (4 << 16);
     base.saturating_add(Duration::from_micros(u64::try_from(extra).unwrap_or(u64::MAX)))
-}
-
-/// Applies the finalizer of SplitMix64 (Steele, Lea, Flood, 2014).
-const fn mix(seed: u64) -> u64 {
-    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -31,7 +31,9 @@ impl<'a> HostPolicy<'a> {
     #[must_use]
     pub fn wait(&self, served: Duration) -> (Duration, WaitRule) {
         let own = match self.politeness.mode {
-            PolitenessMode::Absolute => (self.fixed(), WaitRule::Delay),
+            PolitenessMode::Absolute => {
+                (self.domain_delay.unwrap_or(self.politeness.delay), WaitRule::Delay)
+            }
             PolitenessMode::Relative => {
                 let relative = (self.relative(served), WaitRule::Relative);
                 let least = (self.domain_delay.unwrap_or_default(), WaitRule::Delay);
@@ -59,16 +61,6 @@ impl<'a> HostPolicy<'a> {
             }
             _ => 1,
         }
-    }
-
-    /// Returns true if there is any wait between two visits.
-    #[must_use]
-    pub fn has_wait(&self) -> bool {
-        !self.wait_max().is_zero()
-    }
-
-    fn fixed(&self) -> Duration {
-        self.domain_delay.unwrap_or(self.politeness.delay)
     }
 
     fn relative(&self, served: Duration) -> Duration {

@@ -14,14 +14,15 @@ mod host_policy;
 mod reapply;
 mod retry;
 mod state;
+mod unit;
 mod visit;
 
 #[cfg(test)]
 mod tests;
 
 pub use backoff::slow_down_wait;
-pub use codec::HostStateError;
 pub use host_policy::{HostPolicy, domain_delay_index};
 pub use retry::{ROBOTS_TRIES_MAX, Retry, rest_after, retry, robots_rest};
 pub use state::{FailureRun, HostState, WaitRule};
+pub use unit::{address_in, address_unit, interface_of};
 pub use visit::{VisitSignal, VisitSummary, after_visit};

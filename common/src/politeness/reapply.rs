@@ -1,4 +1,4 @@
-//! New settings applied to a host that is already waiting.
+//! Settings applied to a host that is already waiting, or that was taken over.
 
 use super::host_policy::HostPolicy;
 use super::retry::rest_after;
@@ -28,6 +28,16 @@ impl HostState {
             let rest = rest_after(kind, n, policy.politeness);
             self.hold_until(self.last_ended + rest, WaitRule::Failure(kind));
         }
+    }
+
+    /// Takes the host over at `now` from an agent that may have sent a request until then. It rests
+    /// for the longest ordinary wait of `policy`; for the shortest one if no visit is recorded.
+    pub fn take_over(&mut self, now: Timestamp, policy: &HostPolicy<'_>) {
+        let wait = match self.last_ended {
+            Timestamp::ZERO => policy.wait(Duration::ZERO).0,
+            _ => policy.wait_max(),
+        };
+        self.hold_until(now + wait, WaitRule::TakeOver);
     }
 
     /// Returns the ordinary wait after the last visit. The response time of that visit is not

@@ -71,15 +71,14 @@ pub const fn retry(kind: Failure, attempts: u8) -> Retry {
 #[must_use]
 pub fn rest_after(kind: Failure, consecutive: u8, politeness: &Politeness) -> Duration {
     let first = politeness.backoff_first.saturating_mul(table(kind).rest_percent) / 100;
-    capped(doubled(first, consecutive.saturating_sub(1)), politeness)
+    capped(doubled(first, consecutive.saturating_sub(1).into()), politeness)
 }
 
 /// Returns the rest of a host without known rules after the `failures`-th consecutive failure to
 /// fetch robots.txt: `backoff_first`, doubled each time, at most an hour by default.
 #[must_use]
 pub fn robots_rest(failures: u32, politeness: &Politeness) -> Duration {
-    let times = u8::try_from(failures.saturating_sub(1)).unwrap_or(u8::MAX);
-    capped(doubled(politeness.backoff_first, times), politeness)
+    capped(doubled(politeness.backoff_first, failures.saturating_sub(1)), politeness)
 }
 
 fn capped(rest: Duration, politeness: &Politeness) -> Duration {

@@ -30,6 +30,8 @@ pub struct HostState {
     pub rests: u32,
     /// Rule of the last rest; [`WaitRule::Nothing`] if there was none.
     pub rest_rule: WaitRule,
+    /// True once the host has shown a certificate that is valid for its name.
+    pub certified: bool,
 }
 
 impl HostState {
@@ -93,6 +95,8 @@ pub enum WaitRule {
     StartUp,
     /// The address changed: connections to the old one must be closed first.
     AddressChange,
+    /// The host was taken over from an agent whose last requests may not be recorded.
+    TakeOver,
     /// A rest after a failure of this kind.
     Failure(Failure),
 }
@@ -101,16 +105,18 @@ pub enum WaitRule {
 const FAILURE_CODES: u8 = 64;
 
 impl WaitRule {
-    const PLAIN: [Self; 9] = [
-        Self::Nothing,
-        Self::Delay,
-        Self::CrawlDelay,
-        Self::Relative,
-        Self::RetryAfter,
-        Self::Backoff,
-        Self::RobotsUnreachable,
-        Self::StartUp,
-        Self::AddressChange,
+    /// Rules other than failures, in the order of their numbers, and their names.
+    const PLAIN: [(Self, &'static str); 10] = [
+        (Self::Nothing, "nothing"),
+        (Self::Delay, "delay"),
+        (Self::CrawlDelay, "crawl-delay"),
+        (Self::Relative, "relative"),
+        (Self::RetryAfter, "retry-after"),
+        (Self::Backoff, "backoff"),
+        (Self::RobotsUnreachable, "robots-unreachable"),
+        (Self::StartUp, "start-up"),
+        (Self::AddressChange, "address-change"),
+        (Self::TakeOver, "take-over"),
     ];
 
     /// Returns true if the rule is more than the ordinary delay between two visits.
@@ -124,18 +130,10 @@ impl WaitRule {
 
     /// Returns the name used in reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Nothing => "nothing",
-            Self::Delay => "delay",
-            Self::CrawlDelay => "crawl-delay",
-            Self::Relative => "relative",
-            Self::RetryAfter => "retry-after",
-            Self::Backoff => "backoff",
-            Self::RobotsUnreachable => "robots-unreachable",
-            Self::StartUp => "start-up",
-            Self::AddressChange => "address-change",
             Self::Failure(kind) => kind.name(),
+            plain => Self::PLAIN[usize::from(plain.code())].1,
         }
     }
 
@@ -144,7 +142,7 @@ impl WaitRule {
     pub fn code(self) -> u8 {
         match self {
             Self::Failure(kind) => FAILURE_CODES + kind.code(),
-            plain => Self::PLAIN.iter().position(|&r| r == plain).unwrap_or(0) as u8,
+            plain => Self::PLAIN.iter().position(|&(rule, _)| rule == plain).unwrap_or(0) as u8,
         }
     }
 
@@ -153,7 +151,7 @@ impl WaitRule {
     pub fn from_code(code: u8) -> Option<Self> {
         match code.checked_sub(FAILURE_CODES) {
             Some(kind) => Failure::from_code(kind).map(Self::Failure),
-            None => Self::PLAIN.get(usize::from(code)).copied(),
+            None => Self::PLAIN.get(usize::from(code)).map(|&(rule, _)| rule),
         }
     }
 }

@@ -57,7 +57,13 @@ pub fn after_visit(
         VisitSignal::Healthy if visit.requests > 0 => state.failures.clear(),
         VisitSignal::Healthy => {}
         VisitSignal::SlowDown(retry_after) => {
-            slow_down(&mut state, visit, retry_after, policy, jitter);
+            let wait = slow_down_wait(state.slow_level, retry_after, policy.politeness, jitter);
+            let told = retry_after.is_some();
+            let rule = if told { WaitRule::RetryAfter } else { WaitRule::Backoff };
+            state.failures.count(Failure::SlowDown);
+            state.slow_level = state.slow_level.saturating_add(1);
+            state.rest_until(visit.ended, visit.ended + wait, rule);
+            state.slowed_until = state.slowed_until.max(visit.ended + wait);
         }
         VisitSignal::Failed(kind) => {
             state.failures.count(kind);
@@ -66,19 +72,4 @@ pub fn after_visit(
         }
     }
     state
-}
-
-fn slow_down(
-    state: &mut HostState,
-    visit: &VisitSummary,
-    retry_after: Option<Duration>,
-    policy: &HostPolicy<'_>,
-    jitter: u64,
-) {
-    let wait = slow_down_wait(state.slow_level, retry_after, policy.politeness, jitter);
-    let rule = if retry_after.is_some() { WaitRule::RetryAfter } else { WaitRule::Backoff };
-    state.failures.count(Failure::SlowDown);
-    state.slow_level = state.slow_level.saturating_add(1);
-    state.rest_until(visit.ended, visit.ended + wait, rule);
-    state.slowed_until = state.slowed_until.max(visit.ended + wait);
 }

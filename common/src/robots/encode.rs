@@ -1,22 +1,25 @@
 //! Stored form of compiled rules.
 //!
 //! ```text
-//! version  1 byte, currently 1
-//! flags    1 byte: 1 everything is disallowed, 2 a crawl delay follows
+//! version  1 byte, currently 2
+//! flags    1 byte: 1 everything is disallowed, 2 a crawl delay follows, 4 further rules follow
 //! delay    varint, milliseconds, only with flag 2
 //! rules    varint count, each: flags (1 allow, 2 anchored at the end), varint line,
 //!          varint length, text in normal form with 0 as wildcard
 //! sitemaps varint count, each: varint length, UTF-8
+//! also     the rules that apply as well, in the same form, only with flag 4
 //! ```
 //! A varint is unsigned LEB128. The lookup structure is not stored; it is rebuilt.
 
 use super::table::Draft;
 use super::{CRAWL_DELAY_MAX, Rules, escape};
+use crate::codec::{RowReader, RowWriter};
 use std::time::Duration;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const DISALLOW_ALL: u8 = 1;
 const DELAY: u8 = 2;
+const ALSO: u8 = 4;
 const ALLOW: u8 = 1;
 const ANCHORED: u8 = 2;
 /// Upper bound for the size of the encoded rules of any robots.txt.
@@ -28,7 +31,7 @@ pub enum DecodeError {
     /// The format version is unknown.
     #[error("rules of version {0}, not {VERSION}")]
     Version(u8),
-    /// The bytes end too early, or bytes follow the end.
+    /// The bytes end too early, bytes follow the end, or a number has more than 64 bits.
     #[error("rules of the wrong length")]
     Length,
     /// A value is invalid.
@@ -41,23 +44,29 @@ impl Rules {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let flag = |set, flag| if set { flag } else { 0 };
-        let mut out = vec![VERSION];
-        out.push(flag(self.disallow_all, DISALLOW_ALL) | flag(self.crawl_delay.is_some(), DELAY));
+        let mut out = RowWriter::versioned(VERSION);
+        out.byte(
+            flag(self.disallow_all, DISALLOW_ALL)
+                | flag(self.crawl_delay.is_some(), DELAY)
+                | flag(self.also.is_some(), ALSO),
+        );
         if let Some(delay) = self.crawl_delay {
-            push_varint(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), &mut out);
+            out.number(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         }
         let table = self.table.iter();
-        push_varint(table.len() as u64, &mut out);
+        out.number(table.len() as u64);
         for (rule, text) in table {
-            out.push(flag(rule.allow, ALLOW) | flag(rule.anchored, ANCHORED));
-            push_varint(rule.line.into(), &mut out);
-            push_slice(text, &mut out);
+            out.byte(flag(rule.allow, ALLOW) | flag(rule.anchored, ANCHORED));
+            out.number(rule.line.into()).bytes(text);
         }
-        push_varint(self.sitemaps.len() as u64, &mut out);
+        out.number(self.sitemaps.len() as u64);
         for sitemap in &self.sitemaps {
-            push_slice(sitemap.as_bytes(), &mut out);
+            out.bytes(sitemap.as_bytes());
         }
-        out
+        if let Some(also) = &self.also {
+            out.rest(&also.to_bytes());
+        }
+        out.finish()
     }
 
     /// Decodes the output of [`Self::to_bytes`].
@@ -68,95 +77,62 @@ impl Rules {
         if bytes.len() > BYTES_MAX {
             return Err(DecodeError::Length);
         }
-        let mut rest = Bytes(bytes);
-        match rest.byte()? {
+        Self::read(bytes, DISALLOW_ALL | DELAY | ALSO)
+    }
+
+    /// Decodes rules that may have these flags.
+    fn read(bytes: &[u8], flags_allowed: u8) -> Result<Self, DecodeError> {
+        let mut rest = RowReader(bytes);
+        match rest.byte().ok_or(DecodeError::Length)? {
             VERSION => {}
             other => return Err(DecodeError::Version(other)),
         }
-        let flags = rest.byte()?;
-        if flags & !(DISALLOW_ALL | DELAY) != 0 {
+        let flags = rest.byte().ok_or(DecodeError::Length)?;
+        if flags & !flags_allowed != 0 {
             return Err(DecodeError::Malformed);
         }
-        let crawl_delay = (flags & DELAY != 0).then(|| rest.delay()).transpose()?;
+        let crawl_delay = (flags & DELAY != 0).then(|| read_delay(&mut rest)).transpose()?;
         let mut draft = Draft::default();
-        for _ in 0..rest.varint()? {
-            rest.rule(&mut draft)?;
+        for _ in 0..rest.number().ok_or(DecodeError::Length)? {
+            read_rule(&mut rest, &mut draft)?;
         }
         let mut sitemaps = Vec::new();
-        for _ in 0..rest.varint()? {
-            let text = std::str::from_utf8(rest.slice()?).map_err(|_| DecodeError::Malformed)?;
+        for _ in 0..rest.number().ok_or(DecodeError::Length)? {
+            let text = rest.bytes().ok_or(DecodeError::Length)?;
+            let text = std::str::from_utf8(text).map_err(|_| DecodeError::Malformed)?;
             sitemaps.push(text.into());
         }
-        if !rest.0.is_empty() {
-            return Err(DecodeError::Length);
-        }
+        let also = match flags & ALSO {
+            0 if rest.0.is_empty() => None,
+            0 => return Err(DecodeError::Length),
+            _ => Some(Box::new(Self::read(rest.0, DISALLOW_ALL | DELAY)?)),
+        };
         Ok(Self {
             table: draft.build(),
             sitemaps: sitemaps.into_boxed_slice(),
             crawl_delay,
             disallow_all: flags & DISALLOW_ALL != 0,
+            also,
         })
     }
 }
 
-fn push_slice(bytes: &[u8], out: &mut Vec<u8>) {
-    push_varint(bytes.len() as u64, out);
-    out.extend_from_slice(bytes);
+fn read_delay(rest: &mut RowReader<'_>) -> Result<Duration, DecodeError> {
+    let delay = Duration::from_millis(rest.number().ok_or(DecodeError::Length)?);
+    if delay > CRAWL_DELAY_MAX { Err(DecodeError::Malformed) } else { Ok(delay) }
 }
 
-fn push_varint(mut n: u64, out: &mut Vec<u8>) {
-    while n > 0x7F {
-        out.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    out.push(n as u8);
-}
-
-/// The remaining bytes.
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn byte(&mut self) -> Result<u8, DecodeError> {
-        let (&first, rest) = self.0.split_first().ok_or(DecodeError::Length)?;
-        self.0 = rest;
-        Ok(first)
-    }
-
-    fn varint(&mut self) -> Result<u64, DecodeError> {
-        let mut n = 0;
-        for shift in (0..63).step_by(7) {
-            let byte = self.byte()?;
-            n |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(n);
-            }
-        }
+fn read_rule(rest: &mut RowReader<'_>, draft: &mut Draft) -> Result<(), DecodeError> {
+    let flags = rest.byte().ok_or(DecodeError::Length)?;
+    let line = rest.number().ok_or(DecodeError::Length)?;
+    let line = u32::try_from(line).map_err(|_| DecodeError::Malformed)?;
+    let text = rest.bytes().ok_or(DecodeError::Length)?;
+    let start = draft.arena.len();
+    draft.arena.extend_from_slice(text);
+    let normal = text.iter().all(|&b| escape::is_normal(b)) && flags <= ALLOW | ANCHORED;
+    if normal && draft.add(start, line, flags & ALLOW != 0, flags & ANCHORED != 0) {
+        Ok(())
+    } else {
         Err(DecodeError::Malformed)
-    }
-
-    fn slice(&mut self) -> Result<&'a [u8], DecodeError> {
-        let n = usize::try_from(self.varint()?).map_err(|_| DecodeError::Length)?;
-        let (slice, rest) = self.0.split_at_checked(n).ok_or(DecodeError::Length)?;
-        self.0 = rest;
-        Ok(slice)
-    }
-
-    fn delay(&mut self) -> Result<Duration, DecodeError> {
-        let delay = Duration::from_millis(self.varint()?);
-        if delay > CRAWL_DELAY_MAX { Err(DecodeError::Malformed) } else { Ok(delay) }
-    }
-
-    fn rule(&mut self, draft: &mut Draft) -> Result<(), DecodeError> {
-        let flags = self.byte()?;
-        let line = u32::try_from(self.varint()?).map_err(|_| DecodeError::Malformed)?;
-        let text = self.slice()?;
-        let start = draft.arena.len();
-        draft.arena.extend_from_slice(text);
-        let normal = text.iter().all(|&b| escape::is_normal(b)) && flags <= ALLOW | ANCHORED;
-        if normal && draft.add(start, line, flags & ALLOW != 0, flags & ANCHORED != 0) {
-            Ok(())
-        } else {
-            Err(DecodeError::Malformed)
-        }
     }
 }

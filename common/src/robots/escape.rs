@@ -10,6 +10,7 @@
 //!
 //! In a rule, the wildcard `*` becomes [`WILD`], a byte that no normal form contains.
 
+use crate::url::escaped;
 use std::borrow::Cow;
 
 /// Wildcard `*` of a rule in normal form.
@@ -89,8 +90,9 @@ pub(super) const fn is_normal(b: u8) -> bool {
 
 fn push(mut bytes: &[u8], out: &mut Vec<u8>) {
     while let Some((&first, rest)) = bytes.split_first() {
+        let escape = escaped(bytes);
         bytes = rest;
-        match escaped(first, rest) {
+        match escape {
             Some(value) => {
                 bytes = &rest[2..];
                 if DECODED[usize::from(value)] {
@@ -102,23 +104,6 @@ fn push(mut bytes: &[u8], out: &mut Vec<u8>) {
             None if PLAIN[usize::from(first)] || first == b'%' => out.push(first),
             None => push_escape(first, out),
         }
-    }
-}
-
-/// Returns the byte encoded by an escape that begins with `first`.
-pub(super) fn escaped(first: u8, rest: &[u8]) -> Option<u8> {
-    match rest {
-        [high, low, ..] if first == b'%' => Some(hex(*high)? << 4 | hex(*low)?),
-        _ => None,
-    }
-}
-
-const fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
     }
 }
 

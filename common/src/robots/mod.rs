@@ -19,6 +19,7 @@ mod encode;
 mod escape;
 mod pattern;
 mod read;
+mod redirect;
 mod sanitize;
 mod table;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod tests;
 
 pub use encode::DecodeError;
 pub use read::CRAWL_DELAY_MAX;
+pub use redirect::follows_redirect;
 pub use sanitize::SIZE_MAX;
 
 use std::sync::{Arc, LazyLock};
@@ -40,6 +42,8 @@ pub struct Rules {
     crawl_delay: Option<Duration>,
     /// True if everything but `/robots.txt` is disallowed, regardless of the table.
     disallow_all: bool,
+    /// Rules that apply as well: a URL is allowed if both allow it. They have none of their own.
+    also: Option<Box<Self>>,
 }
 
 /// The result of [`Rules::decide`].
@@ -61,23 +65,6 @@ pub struct RuleRef {
 }
 
 impl Rules {
-    /// Parses the body of a robots.txt. The body may contain any bytes; [`SIZE_MAX`] are read.
-    ///
-    /// `agent` is the crawler's product token, compared case-insensitively (RFC 9309 section 2.2.1).
-    /// Of `Name/1.0` only the name counts.
-    #[must_use]
-    pub fn parse(body: &[u8], agent: &str) -> Self {
-        let mut reader = read::Reader::new(agent);
-        robotstxt::parse_robotstxt(&sanitize::sanitize(body), &mut reader);
-        let found = reader.findings();
-        Self {
-            table: found.table,
-            sitemaps: found.sitemaps,
-            crawl_delay: found.crawl_delay,
-            disallow_all: false,
-        }
-    }
-
     /// Returns the rules of a missing robots.txt: none (RFC 9309 section 2.3.1.3).
     #[must_use]
     pub fn allow_all() -> Self {
@@ -96,37 +83,50 @@ impl Rules {
     #[must_use]
     pub fn allows(&self, path_and_query: &str) -> bool {
         self.evaluate(path_and_query, &mut 0).0
+            && self.also.as_ref().is_none_or(|also| also.allows(path_and_query))
     }
 
     /// Like [`Self::allows`], but also returns the deciding rule.
     #[must_use]
     pub fn decide(&self, path_and_query: &str) -> Decision {
         let (allowed, rule) = self.evaluate(path_and_query, &mut 0);
+        if let Some(also) = self.also.as_ref().filter(|_| allowed) {
+            let second = also.decide(path_and_query);
+            if !second.allowed {
+                return second;
+            }
+        }
         let by = rule.map(|r| RuleRef { line: r.line, text: self.table.readable(r) });
         Decision { allowed, by }
     }
 
     /// Decides and adds the number of bytes and rules examined to `steps`.
     fn evaluate(&self, path_and_query: &str, steps: &mut u64) -> (bool, Option<&table::Rule>) {
-        if self.disallow_all {
-            return (&*escape::path(path_and_query) == b"/robots.txt", None);
-        }
-        if self.table.is_empty() {
-            return (true, None);
-        }
         let path = escape::path(path_and_query);
-        if &*path == b"/robots.txt" {
-            return (true, None);
+        let is_robots_txt = &*path == b"/robots.txt";
+        if self.disallow_all || is_robots_txt {
+            return (is_robots_txt, None);
         }
         let rule = self.table.find(&path, steps);
         (rule.is_none_or(|r| r.allow), rule)
     }
 
+    /// Returns the rules under which a URL is allowed if these and `also` allow it, with the longer
+    /// of their delays. `also` replaces the rules of an earlier call, so that the result is not
+    /// larger than these rules and `also`; rules that `also` was combined with are ignored.
+    #[must_use]
+    pub fn and(&self, also: &Self) -> Self {
+        let first = Self { also: None, ..self.clone() };
+        let second = Self { also: None, sitemaps: Box::default(), ..also.clone() };
+        let adds_nothing = second == Self::default() || second == first;
+        Self { also: (!adds_nothing).then(|| Box::new(second)), ..first }
+    }
+
     /// Returns the delay between requests that the site asks for: the longest `Crawl-delay` of the
     /// groups that apply to the agent, at most [`CRAWL_DELAY_MAX`], in whole milliseconds.
     #[must_use]
-    pub const fn crawl_delay(&self) -> Option<Duration> {
-        self.crawl_delay
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        self.crawl_delay.max(self.also.as_ref().and_then(|also| also.crawl_delay))
     }
 
     /// Returns the values of all `Sitemap` lines in order. Non-ASCII bytes are percent-encoded. The
@@ -157,5 +157,6 @@ impl Rules {
         self.table.heap_size()
             + size_of_val(&*self.sitemaps)
             + self.sitemaps.iter().map(|s| s.len()).sum::<usize>()
+            + self.also.as_ref().map_or(0, |also| size_of::<Self>() + also.heap_size())
     }
 }

@@ -5,24 +5,75 @@
 //! directly after it. Only `Allow` and `Disallow` are rules; `Sitemap`, `Crawl-delay` and unknown
 //! keys may occur anywhere and do not end a group (section 2.2.4). All groups that name our agent
 //! are merged; groups for `*` apply only if none names it.
+//!
+//! `Crawl-delay` is no part of RFC 9309. One applies to the agents of the `User-agent` lines above
+//! it, back to the last rule or `Crawl-delay`. So the delay of one agent is never that of the next
+//! one, even if there is no rule between them.
 
-use super::escape;
-use super::table::{Draft, Table};
+use super::sanitize::sanitize;
+use super::table::Draft;
+use super::{Rules, escape};
 use robotstxt::RobotsParseHandler;
 use std::time::Duration;
 
 /// Maximum `Crawl-delay`. A longer one counts as this.
 pub const CRAWL_DELAY_MAX: Duration = Duration::from_secs(30 * 86_400);
 
-/// Collects the lines for one agent while the `robotstxt` crate parses.
-pub(super) struct Reader<'a> {
-    agent: &'a str,
-    /// True if the last significant line was a `User-agent` line.
-    naming: bool,
-    /// True if the current group names our agent.
+impl Rules {
+    /// Parses the body of a robots.txt. The body may contain any bytes; [`super::SIZE_MAX`] are read.
+    ///
+    /// `agent` is the crawler's product token, compared case-insensitively (RFC 9309 section 2.2.1).
+    /// Of `Name/1.0` only the name counts.
+    #[must_use]
+    pub fn parse(body: &[u8], agent: &str) -> Self {
+        // Text after a slash or white space is ignored.
+        let mut reader = Reader { agent: word(agent.trim()), ..Reader::default() };
+        robotstxt::parse_robotstxt(&sanitize(body), &mut reader);
+        Self {
+            table: reader.draft.build(),
+            crawl_delay: reader.delay,
+            sitemaps: reader.sitemaps.into_boxed_slice(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The agents that some `User-agent` lines name.
+#[derive(Clone, Copy, Default)]
+struct Named {
+    /// True while further `User-agent` lines belong to these.
+    open: bool,
+    /// True if one names our agent.
     ours: bool,
-    /// True if the current group is for `*`.
-    global: bool,
+    /// True if one is `*`.
+    all: bool,
+}
+
+impl Named {
+    /// Adds a `User-agent` line.
+    const fn add(&mut self, ours: bool, all: bool) {
+        if !self.open {
+            *self = Self { open: true, ours: false, all: false };
+        }
+        self.ours |= ours;
+        self.all |= all;
+    }
+
+    /// Returns true if what follows these lines applies to our agent, as far as known: `ever_ours`
+    /// is true if any line so far named it.
+    const fn applies(self, ever_ours: bool) -> bool {
+        self.ours || (self.all && !ever_ours)
+    }
+}
+
+/// Collects the lines for one agent while the `robotstxt` crate parses.
+#[derive(Default)]
+struct Reader<'a> {
+    agent: &'a str,
+    /// Agents of the current group, whose `User-agent` lines end with its first rule.
+    group: Named,
+    /// Agents of the next `Crawl-delay`.
+    delayed: Named,
     /// True if any group so far named our agent.
     ever_ours: bool,
     draft: Draft,
@@ -30,41 +81,7 @@ pub(super) struct Reader<'a> {
     sitemaps: Vec<Box<str>>,
 }
 
-/// The lines that apply to the agent.
-pub(super) struct Findings {
-    pub(super) table: Table,
-    pub(super) crawl_delay: Option<Duration>,
-    pub(super) sitemaps: Box<[Box<str>]>,
-}
-
-impl<'a> Reader<'a> {
-    /// Creates a reader for a product token. Text after a slash or white space is ignored.
-    pub(super) fn new(agent: &'a str) -> Self {
-        Self {
-            agent: word(agent.trim()),
-            naming: false,
-            ours: false,
-            global: false,
-            ever_ours: false,
-            draft: Draft::default(),
-            delay: None,
-            sitemaps: Vec::new(),
-        }
-    }
-
-    pub(super) fn findings(self) -> Findings {
-        Findings {
-            table: self.draft.build(),
-            crawl_delay: self.delay,
-            sitemaps: self.sitemaps.into_boxed_slice(),
-        }
-    }
-
-    /// Returns true if the current group applies, as far as known.
-    const fn applies(&self) -> bool {
-        self.ours || (self.global && !self.ever_ours)
-    }
-
+impl Reader<'_> {
     /// Returns true if a `User-agent` line names our agent. In RFC 9309 a product token consists of
     /// letters, `-` and `_`, and more text may follow (`FooBot/2.1`). If our token has digits or
     /// dots, it is compared with the whole first word.
@@ -77,8 +94,9 @@ impl<'a> Reader<'a> {
     }
 
     fn rule(&mut self, line: u32, value: &str, allow: bool) {
-        self.naming = false;
-        if self.applies() {
+        self.group.open = false;
+        self.delayed.open = false;
+        if self.group.applies(self.ever_ours) {
             let start = self.draft.arena.len();
             let anchored = escape::pattern(value, &mut self.draft.arena);
             self.draft.add(start, line, allow, anchored);
@@ -92,18 +110,14 @@ impl RobotsParseHandler for Reader<'_> {
     fn handle_robots_end(&mut self) {}
 
     fn handle_user_agent(&mut self, _line: u32, value: &str) {
-        if !self.naming {
-            (self.naming, self.ours, self.global) = (true, false, false);
-        }
-        if value.split_whitespace().next() == Some("*") {
-            self.global = true;
-        } else if self.names_us(value) {
-            self.ours = true;
-            if !self.ever_ours {
-                self.ever_ours = true;
-                self.draft = Draft::default();
-                self.delay = None;
-            }
+        let all = value.split_whitespace().next() == Some("*");
+        let ours = !all && self.names_us(value);
+        self.group.add(ours, all);
+        self.delayed.add(ours, all);
+        if ours && !self.ever_ours {
+            self.ever_ours = true;
+            self.draft = Draft::default();
+            self.delay = None;
         }
     }
 
@@ -122,10 +136,19 @@ impl RobotsParseHandler for Reader<'_> {
     }
 
     fn handle_unknown_action(&mut self, _line: u32, key: &str, value: &str) {
-        if key.eq_ignore_ascii_case("crawl-delay") && self.applies() {
-            self.delay = self.delay.max(seconds(value));
+        if is_crawl_delay(key) {
+            self.delayed.open = false;
+            if self.delayed.applies(self.ever_ours) {
+                self.delay = self.delay.max(seconds(value));
+            }
         }
     }
+}
+
+/// Returns true for `Crawl-delay` in any case, with another separator of its words or none.
+fn is_crawl_delay(key: &str) -> bool {
+    let letters = key.bytes().filter(|b| !matches!(b, b'-' | b'_' | b' ' | b'\t'));
+    letters.map(|b| b.to_ascii_lowercase()).eq(*b"crawldelay")
 }
 
 /// Returns the text up to the first white space or slash.

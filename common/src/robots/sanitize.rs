@@ -6,6 +6,7 @@
 //! crate never rewrites a value. Line numbers are unchanged.
 
 use super::escape;
+use crate::url::escaped;
 
 /// Number of bytes of a robots.txt that are read (the minimum of RFC 9309 section 2.5).
 pub const SIZE_MAX: usize = 500 * 1024;
@@ -15,9 +16,16 @@ const LINE_MAX: usize = 2083 * 8 - 1;
 /// Returns the sanitized text of a robots.txt.
 ///
 /// A body of [`SIZE_MAX`] bytes or more counts as truncated. Its last line may be incomplete and is
-/// dropped, because a truncated rule can match more than the full one.
+/// dropped, because a truncated rule can match more than the full one. A body that begins with a
+/// byte order mark of UTF-16 is converted to UTF-8.
 pub(super) fn sanitize(body: &[u8]) -> String {
-    let body = without_bom(complete(body));
+    let (head, is_cut) = match body.get(..SIZE_MAX) {
+        Some(head) => (head, true),
+        None => (body, false),
+    };
+    let utf8 = of_utf16(head);
+    let decoded = utf8.as_ref().map_or_else(|| without_bom(head), String::as_bytes);
+    let body = if is_cut { without_last_line(decoded) } else { decoded };
     let mut text = Vec::with_capacity(body.len() + body.len() / 8);
     for (i, line) in lines(body).enumerate() {
         if i > 0 {
@@ -28,14 +36,23 @@ pub(super) fn sanitize(body: &[u8]) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-fn complete(body: &[u8]) -> &[u8] {
-    let Some(head) = body.get(..SIZE_MAX) else {
-        return body;
-    };
-    match memchr::memrchr2(b'\n', b'\r', head) {
-        Some(end) => &head[..end],
-        None => head,
+fn without_last_line(body: &[u8]) -> &[u8] {
+    match memchr::memrchr2(b'\n', b'\r', body) {
+        Some(end) => &body[..end],
+        None => body,
     }
+}
+
+/// Returns the text of a body in UTF-16, if its byte order mark marks it as such. An unpaired
+/// surrogate becomes U+FFFD; an odd last byte is dropped.
+fn of_utf16(body: &[u8]) -> Option<String> {
+    let unit = match body {
+        [0xFF, 0xFE, ..] => u16::from_le_bytes,
+        [0xFE, 0xFF, ..] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units = body[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 /// Drops a byte order mark, even an incomplete one, as Google does.
@@ -101,7 +118,7 @@ fn trim(mut text: &[u8]) -> &[u8] {
 fn push_ascii(bytes: &[u8], text: &mut Vec<u8>) {
     let mut i = 0;
     while let Some(&b) = bytes.get(i) {
-        match escape::escaped(b, &bytes[i + 1..]) {
+        match escaped(&bytes[i..]) {
             Some(value) => {
                 escape::push_escape(value, text);
                 i += 2;
@@ -141,6 +158,23 @@ mod tests {
             assert!((LINE_MAX - 2..=LINE_MAX).contains(&sanitized.len()));
             assert_eq!((sanitized.len() - pad) % 3, 0, "pad {pad}");
         }
+    }
+
+    #[test]
+    fn utf16_with_a_byte_order_mark_is_decoded() {
+        let text = "a: /b\r\nc: /ü😀\n";
+        let units = || text.encode_utf16();
+        let little: Vec<u8> = units().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = units().flat_map(u16::to_be_bytes).collect();
+        let wanted = "a: /b\nc: /%C3%BC%F0%9F%98%80\n";
+        assert_eq!(sanitize(&[&[0xFF, 0xFE], &little[..]].concat()), wanted);
+        assert_eq!(sanitize(&[&[0xFE, 0xFF], &big[..]].concat()), wanted);
+        assert_eq!(sanitize(&[0xFF, 0xFE, b'a', 0, b'b']), "a", "an odd last byte");
+        assert_eq!(sanitize(&[0xFE, 0xFF, 0xD8, 0]), "%EF%BF%BD", "an unpaired surrogate");
+        let long = [&[0xFF, 0xFE], &little.repeat(40_000)[..]].concat();
+        let sanitized = sanitize(&long);
+        let sanitized = sanitized.trim_end();
+        assert!(sanitized.ends_with("\nc: /%C3%BC%F0%9F%98%80") || sanitized.ends_with("\na: /b"));
     }
 
     #[test]

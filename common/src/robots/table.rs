@@ -242,10 +242,6 @@ impl Table {
         None
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// Returns each rule with its text in normal form.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&Rule, &[u8])> {
         self.rules.iter().map(|rule| (rule, rule.text(&self.arena)))

@@ -21,6 +21,13 @@ const SCHEME: &str = "Bearer ";
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
+/// Takes a time that depends only on the length of `other`.
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.matches(other.0.as_bytes())
+    }
+}
+
 /// Hides the secret.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

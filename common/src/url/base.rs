@@ -38,10 +38,7 @@ impl<'a> Base<'a> {
     /// # Errors
     /// Same as [`CrawlUrl::parse`].
     pub fn join(&self, href: &str) -> Result<CrawlUrl, Discard> {
-        match self.join_plain(href) {
-            Some(url) => Ok(url),
-            None => CrawlUrl::join(self.url, href),
-        }
+        self.join_plain(href).map_or_else(|| CrawlUrl::join(self.url, href), Ok)
     }
 
     /// Fast path of [`Self::join`]. Returns `None` if the parser is needed.
@@ -91,12 +88,17 @@ fn absolute_plain(href: &str) -> Option<CrawlUrl> {
     Some(CrawlUrl::from_parts(origin, host, path))
 }
 
-/// Returns true if the labels are lower-case letters, digits and single inner hyphens, the last one
-/// only letters.
+/// Returns true if the labels are at most 63 lower-case letters, digits and single inner hyphens, the
+/// last one only letters.
 fn is_plain_name(host: &str) -> bool {
     let mut before = b'.';
     let mut last_is_letters = true;
+    let mut label_len = 0;
     for &byte in host.as_bytes() {
+        label_len = if byte == b'.' { 0 } else { label_len + 1 };
+        if label_len > 63 {
+            return false;
+        }
         match byte {
             b'a'..=b'z' => {}
             b'0'..=b'9' => last_is_letters = false,

@@ -9,8 +9,7 @@ pub(super) fn normalize_from(text: &mut String, start: usize) {
     let Some(first) = text[start..].find('%') else {
         return;
     };
-    let tail = text[start + first..].to_owned();
-    text.truncate(start + first);
+    let tail = text.split_off(start + first);
     append(text, &tail);
 }
 
@@ -25,7 +24,7 @@ fn append(out: &mut String, tail: &str) {
             at += 1;
             continue;
         }
-        let Some(byte) = escaped(bytes, at) else {
+        let Some(byte) = escaped(&bytes[at..]) else {
             stray_until = at + 3;
             at += 1;
             continue;
@@ -45,10 +44,13 @@ fn append(out: &mut String, tail: &str) {
     out.push_str(&tail[copied..]);
 }
 
-/// Returns the byte encoded by the escape at `at`, if there is one.
-fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
-    let digit = |i: usize| bytes.get(i).and_then(|&b| char::from(b).to_digit(16));
-    Some((digit(at + 1)? * 16 + digit(at + 2)?) as u8)
+/// Returns the byte encoded by the escape at the beginning of `text`, if there is one.
+pub(crate) fn escaped(text: &[u8]) -> Option<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16);
+    match *text {
+        [b'%', high, low, ..] => Some((digit(high)? * 16 + digit(low)?) as u8),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Events of the membership and their effects.
+//! Events of the membership and their results.
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, RunState, WEIGHT_MAX};
@@ -9,14 +9,73 @@ use std::time::Duration;
 pub struct MembershipRules {
     /// A member without a heartbeat for this long is dead. Default: 30 s.
     pub lease: Duration,
+    /// Length of the peer leases that members grant each other. Default: 5 s.
+    pub peer_lease: Duration,
     /// Number of agents that hold each URL. Default: 2.
     pub replication: usize,
 }
 
 impl Default for MembershipRules {
     fn default() -> Self {
-        Self { lease: Duration::from_secs(30), replication: 2 }
+        let (lease, peer_lease) = (Duration::from_secs(30), Duration::from_secs(5));
+        Self { lease, peer_lease, replication: 2 }
     }
+}
+
+impl MembershipRules {
+    /// Returns the time without progress after which the lease of a member is no longer renewed. It
+    /// is longer than any commit.
+    #[must_use]
+    pub fn stall_max(&self) -> Duration {
+        self.lease.max(Duration::from_secs(10))
+    }
+
+    /// Returns the time behind the view in force after which the lease of a member is no longer
+    /// renewed. It is longer than a scan of all groups.
+    #[must_use]
+    pub fn lag_max(&self) -> Duration {
+        (4 * self.lease).max(Duration::from_secs(20))
+    }
+
+    /// Returns the time for which two members do not reach each other, after which the lease of one
+    /// of them is no longer renewed.
+    #[must_use]
+    pub fn cut_max(&self) -> Duration {
+        (2 * self.lease).max(Duration::from_secs(15))
+    }
+
+    /// Returns the time for which an agent that could not reach another may not rejoin, after its
+    /// `n`th such death (from 1).
+    #[must_use]
+    pub fn exclusion(&self, n: u32) -> Duration {
+        self.cut_max() * 2_u32.saturating_pow(n.min(6))
+    }
+}
+
+/// Report of a member, in a heartbeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeartbeatReport {
+    /// Member.
+    pub id: AgentId,
+    /// Its process.
+    pub process: ProcessId,
+    /// Epoch of the view that it uses; 0 before its first.
+    pub epoch: u64,
+    /// [`View::digest`](crivello_common::view::View::digest) of that view.
+    pub digest: u64,
+    /// True if it has announced under that view which groups it will send.
+    pub scanned: bool,
+    /// Last epoch in which all its groups were fully replicated.
+    pub settled_epoch: u64,
+    /// Epoch in which its last complete check of all copies began. All groups that it had then have
+    /// been copied since.
+    pub copied_since: u64,
+    /// Time since its engines made progress; zero if they do.
+    pub stalled: Duration,
+    /// True if its disk is full.
+    pub disk_full: bool,
+    /// Members of the view that it has not reached for a while.
+    pub unreachable: Vec<AgentId>,
 }
 
 /// Identity of one run of an agent's process: a random number, so that two processes on copies of
@@ -42,18 +101,11 @@ pub enum MemberEvent {
         address: String,
         /// Its share of the groups relative to other agents: 1 to [`WEIGHT_MAX`].
         weight: u16,
+        /// Epoch of the last view on its disk; 0 if there is none.
+        known_epoch: u64,
     },
     /// A member reports that it is alive.
-    Heartbeat {
-        /// Member.
-        id: AgentId,
-        /// Its process.
-        process: ProcessId,
-        /// Epoch of the view that it uses.
-        epoch: u64,
-        /// True if all replicas of its data are complete under that view.
-        settled: bool,
-    },
+    Heartbeat(HeartbeatReport),
     /// A member must hand over its groups.
     Drain {
         /// Member.
@@ -82,6 +134,13 @@ pub enum MemberEvent {
         id: AgentId,
         /// True if its archive is lost, so that pages only it fetched must be fetched again.
         refetch: bool,
+        /// True if a person gives up what may be at no other agent.
+        force: bool,
+    },
+    /// A person has made sure that the process of a silent member does not run.
+    DeclareDead {
+        /// Member.
+        id: AgentId,
     },
     /// Sets whether the crawl runs, pauses or stops.
     SetRun(RunState),
@@ -89,23 +148,13 @@ pub enum MemberEvent {
     Tick,
 }
 
-/// An action that the owner of the [`Members`](super::Members) must carry out.
+/// A lease that an event has granted or renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberEffect {
-    /// Send this member its lease.
-    Lease {
-        /// Member.
-        id: AgentId,
-        /// End of its lease.
-        until: Timestamp,
-        /// Epoch of the view in force.
-        epoch: u64,
-    },
-    /// Store the view, which has a new epoch, then publish it.
-    Publish {
-        /// New epoch.
-        epoch: u64,
-    },
+pub struct MemberLease {
+    /// Member.
+    pub id: AgentId,
+    /// End of its lease.
+    pub until: Timestamp,
 }
 
 /// The reason why an event changes nothing.
@@ -157,6 +206,47 @@ pub enum MemberRefusal {
     /// The lease has expired: the agent must join again.
     #[error("the lease has expired: join again")]
     LeaseLost,
+    /// The agent's views are later than those of this coordinator, or others.
+    #[error(
+        "the coordinator's record is an old copy: an agent uses the view of epoch {theirs}, which \
+         this coordinator, at epoch {ours}, never published. Stop it, and start it with its newest \
+         record, or make a new one with `crivello coordinator rebuild`"
+    )]
+    OutdatedRecord {
+        /// Epoch of the agent's view.
+        theirs: u64,
+        /// Epoch of the view in force.
+        ours: u64,
+    },
+    /// The agent and another one cannot reach each other.
+    #[error(
+        "the agent and agent {other} could not reach each other, so it was declared dead: repair the \
+         network between them; it may rejoin in {secs} s"
+    )]
+    Excluded {
+        /// The other agent.
+        other: AgentId,
+        /// Seconds until it may rejoin.
+        secs: u64,
+    },
+    /// The groups of the agent are not copied yet.
+    #[error(
+        "the groups of the agent are not fully copied yet: try again in a moment (`crivello status` \
+         shows what is left); --force removes it at once and gives up what only it has"
+    )]
+    StillCopying,
+    /// The agent may hold data that no other agent has.
+    #[error(
+        "the agent may hold URLs that no other agent has: start it again if its disk is intact; \
+         --force removes it and gives them up"
+    )]
+    OnlyCopy,
+    /// Too many changes while silent agents cannot be declared dead.
+    #[error(
+        "too many changes while silent agents cannot be declared dead: `crivello status` shows which, \
+         and what to do"
+    )]
+    TooManyViews,
     /// The agent must be drained before it leaves.
     #[error("drain the agent before it leaves")]
     NotDrained,
@@ -177,11 +267,6 @@ pub enum MemberRefusal {
     Full,
 }
 
-/// The result of an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemberStep {
-    /// Effects, in the order in which they must be carried out.
-    pub effects: Vec<MemberEffect>,
-    /// Reason why the event itself changed nothing.
-    pub refusal: Option<MemberRefusal>,
-}
+/// The result of an event: the lease to send to the member, if any, or the reason why the event
+/// itself changed nothing.
+pub type StepResult = Result<Option<MemberLease>, MemberRefusal>;

@@ -1,6 +1,8 @@
 //! Joining of new and returning members.
 
-use super::{MemberEffect, MemberRefusal, Members, ProcessId};
+use super::{
+    HeartbeatReport, MemberLease, MemberRefusal, Members, ProcessId, StepResult, USABLE_VIEWS_MAX,
+};
 use crivello_common::view::{
     Agent, AgentId, AgentState, RunState, WEIGHT_MAX, check_address, check_name,
 };
@@ -11,7 +13,7 @@ pub(super) struct Profile<'a> {
     pub(super) name: &'a str,
     pub(super) address: &'a str,
     pub(super) weight: u16,
-    pub(super) disk: u64,
+    pub(super) disk_id: u64,
 }
 
 impl Profile<'_> {
@@ -24,20 +26,11 @@ impl Profile<'_> {
         if in_bounds { Ok(()) } else { Err(MemberRefusal::BadWeight) }
     }
 
-    fn agent(&self, id: AgentId, slot: u16, state: AgentState, since: u64) -> Agent {
+    fn agent(&self, id: AgentId, slot: u16, state: AgentState, joined_epoch: u64) -> Agent {
         let (name, address) = (self.name.to_owned(), self.address.to_owned());
-        let Self { weight, disk, .. } = *self;
-        Agent {
-            id,
-            name,
-            address,
-            slot,
-            weight,
-            state,
-            joined_epoch: since,
-            disk_id: disk,
-            unreplicated: false,
-        }
+        let Self { weight, disk_id, .. } = *self;
+        let unreplicated = false;
+        Agent { id, name, address, slot, weight, state, joined_epoch, disk_id, unreplicated }
     }
 }
 
@@ -47,12 +40,12 @@ impl Members {
         id: Option<AgentId>,
         process: ProcessId,
         profile: Profile<'_>,
-    ) -> Result<Option<MemberEffect>, MemberRefusal> {
+    ) -> StepResult {
         profile.check()?;
         if self.view.run == RunState::Stopping {
             return Err(MemberRefusal::Stopping);
         }
-        let id = id.or_else(|| self.joined_with_disk(profile.disk));
+        let id = id.or_else(|| self.joined_with_disk(profile.disk_id));
         for other in self.view.agents.iter().filter(|other| Some(other.id) != id) {
             if other.name == profile.name {
                 return Err(MemberRefusal::NameTaken);
@@ -61,6 +54,16 @@ impl Members {
             if there && other.state != AgentState::Dead {
                 return Err(MemberRefusal::AddressTaken);
             }
+        }
+        if let Some(excluded) = id.and_then(|id| self.exclusions.get(&id)).copied()
+            && self.now < excluded.until
+            && self.alive(excluded.other).is_ok()
+        {
+            let (other, secs) = (excluded.other, excluded.until.since(self.now).as_secs() + 1);
+            return Err(MemberRefusal::Excluded { other, secs });
+        }
+        if self.usable.views().len() >= USABLE_VIEWS_MAX {
+            return Err(MemberRefusal::TooManyViews);
         }
         let agent = match id.and_then(|id| self.view.agent(id)) {
             Some(agent) => self.returning(agent, process, profile)?,
@@ -76,7 +79,18 @@ impl Members {
             self.view.agents.insert(place, agent);
             self.view.epoch += 1;
         }
-        Ok(Some(self.renew(id, process, 0)))
+        self.deaths.remove(&id);
+        let is_new = self.leases.get(&id).is_none_or(|lease| lease.process != process);
+        let until = self.renew(id, process);
+        if is_new {
+            let epoch = self.view.epoch;
+            self.usable.began(id, epoch, self.now, self.rules.peer_lease);
+            if let Some(lease) = self.leases.get_mut(&id) {
+                lease.report = HeartbeatReport { id, process, ..HeartbeatReport::default() };
+                (lease.heard, lease.behind_since) = (Some(self.now), Some(self.now));
+            }
+        }
+        Ok(Some(MemberLease { id, until }))
     }
 
     /// Returns the member with this disk: it joined before, but did not receive the response.
@@ -102,7 +116,10 @@ impl Members {
             }
             AgentState::Dead => (AgentState::Active, now),
             alive => {
-                self.check_process(agent.id, process)?;
+                // The process of a member whose lease is over cannot hold it any more.
+                if !self.is_silent(agent.id) {
+                    self.check_process(agent.id, process)?;
+                }
                 // A new process lost the memory of its predecessor.
                 let same = self.leases.get(&agent.id).is_some_and(|l| l.process == process);
                 (alive, if same { agent.joined_epoch } else { now })

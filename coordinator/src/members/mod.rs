@@ -1,11 +1,11 @@
-//! The membership: a pure step function from an event and the current time to effects.
+//! The membership: a pure step function of events and the current time.
 //!
-//! * *Comes in*: a [`MemberEvent`] and `now`.
-//! * *Goes out*: [`MemberEffect`]s to carry out, or a [`MemberRefusal`] for the sender of the event.
-//! * *Remembers*: the view, the lease and process of each member, and the assigned ids.
-//! * *Never knows*: groups, hosts, URLs, sockets, the clock.
-//! * *Goes wrong*: if time runs backwards, the last time stays in force. A member without a
-//!   heartbeat for the length of a lease is dead, whatever it assumes itself.
+//! - *Input:* a [`MemberEvent`] and `now`.
+//! - *Output:* the view, to be stored and published when its epoch has changed; and a
+//!   [`MemberLease`] or a [`MemberRefusal`] for the sender of the event.
+//! - *State:* the [`MembersRecord`], which is stored, and the last reports of the members.
+//! - *Does not know:* groups, hosts, URLs, sockets, the clock.
+//! - *Errors:* if time runs backwards, the last time stays in force.
 //!
 //! ```text
 //!            Join                Drain                 Leave
@@ -18,19 +18,75 @@
 //! stopping, no agent fetches and no lease expires: agents end one after another, and no agent
 //! takes over from another. All of them are still members when the crawl resumes.
 //!
+//! A member whose lease is over is dead once [`UsableViews`] permits it; until then it is silent.
+//!
 //! This file holds the state and its smallest changes, `step.rs` what each event changes, `join.rs`
-//! how agents become members.
+//! how agents become members, `liveness.rs` whose lease is renewed and who is dead, `copies.rs` which
+//! dead agents may be the only ones with some data, `obstacles.rs` what keeps a crawl from going on.
 
+mod copies;
+mod cut_links;
 mod event;
 mod join;
+mod liveness;
+mod obstacles;
 mod step;
+mod usable_views;
 
-pub use event::{MemberEffect, MemberEvent, MemberRefusal, MemberStep, MembershipRules, ProcessId};
+pub use event::{
+    HeartbeatReport, MemberEvent, MemberLease, MemberRefusal, MembershipRules, ProcessId,
+    StepResult,
+};
+pub use usable_views::{Conflict, PublishedViews, UsableViews};
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
+use cut_links::{CutLinks, Exclusion};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// Maximum number of usable views with different living agents. Nobody joins beyond it.
+const USABLE_VIEWS_MAX: usize = 256;
+
+/// The part of the state that is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MembersRecord {
+    /// The view in force.
+    pub view: View,
+    /// First id never assigned.
+    pub next_id: u32,
+    /// Members to be drained, including members that died meanwhile.
+    pub draining: BTreeSet<AgentId>,
+    /// Members that may hold data that no other member has, with the last epoch in which there were
+    /// fewer active members than replicas. A member leaves the set when it has copied its data since.
+    pub unreplicated: BTreeMap<AgentId, u64>,
+    /// Dead members.
+    pub deaths: BTreeMap<AgentId, Death>,
+    /// Views that an agent may still use.
+    pub usable: Vec<PublishedViews>,
+}
+
+impl Default for MembersRecord {
+    fn default() -> Self {
+        Self {
+            view: View::default(),
+            next_id: 1,
+            draining: BTreeSet::new(),
+            unreplicated: BTreeMap::new(),
+            deaths: BTreeMap::new(),
+            usable: Vec::new(),
+        }
+    }
+}
+
+/// The death of a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Death {
+    /// Epoch in which it was declared dead.
+    pub epoch: u64,
+    /// True if since then all groups of the living members have been fully replicated.
+    pub covered: bool,
+}
 
 /// The members: the view and its leases.
 #[derive(Clone, Debug)]
@@ -38,71 +94,105 @@ pub struct Members {
     rules: MembershipRules,
     view: View,
     leases: BTreeMap<AgentId, Lease>,
-    /// Members to be drained, including members that died meanwhile.
     draining: BTreeSet<AgentId>,
-    /// Members that were active while there were fewer active members than replicas, and that have
-    /// not reported complete replicas since.
-    unreplicated: BTreeSet<AgentId>,
+    unreplicated: BTreeMap<AgentId, u64>,
+    deaths: BTreeMap<AgentId, Death>,
+    usable: UsableViews,
+    /// Why silent members could not be declared dead in the last step.
+    conflict: Option<Conflict>,
+    cut: CutLinks,
+    exclusions: BTreeMap<AgentId, Exclusion>,
+    /// Digest of each view that was published since the start.
+    digests: BTreeMap<u64, u64>,
+    /// Refusal of everything, once an agent has shown that the record is an old copy.
+    outdated: Option<MemberRefusal>,
     next_id: u32,
     now: Timestamp,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Lease of a member, and its last report.
+#[derive(Clone, Debug)]
 struct Lease {
     until: Timestamp,
     process: ProcessId,
-    epoch: u64,
+    /// Time of the last report; `None` if there was none since the coordinator started.
+    heard: Option<Timestamp>,
+    report: HeartbeatReport,
+    /// Time since which it has not taken or not scanned the view in force.
+    behind_since: Option<Timestamp>,
 }
 
 /// Placeholder process of a lease. The next process to report takes the lease.
 const ANY: ProcessId = ProcessId(0);
+/// Maximum number of digests of views that are kept.
+const DIGESTS_MAX: usize = 1_024;
 
 impl Members {
     /// Returns a membership without members.
     #[must_use]
     pub fn new(rules: MembershipRules) -> Self {
-        Self {
-            rules,
-            view: View::default(),
-            leases: BTreeMap::new(),
-            draining: BTreeSet::new(),
-            unreplicated: BTreeSet::new(),
-            next_id: 1,
-            now: Timestamp::ZERO,
-        }
+        Self::restore(rules, MembersRecord::default(), Timestamp::ZERO)
     }
 
-    /// Restores the membership after a restart from stored state. Each living member of `view` gets
-    /// a full lease, and the first process to report takes it.
+    /// Restores the membership after a restart from stored state. Each living member of the view
+    /// gets a full lease, and the first process to report takes it.
     #[must_use]
-    pub fn restore(
-        rules: MembershipRules,
-        view: View,
-        (draining, unreplicated): (BTreeSet<AgentId>, BTreeSet<AgentId>),
-        next_id: u32,
-        now: Timestamp,
-    ) -> Self {
+    pub fn restore(rules: MembershipRules, record: MembersRecord, now: Timestamp) -> Self {
+        let MembersRecord { view, next_id, draining, unreplicated, deaths, usable } = record;
         let until = now + rules.lease;
-        let lease = |agent: &Agent| (agent.id, Lease { until, process: ANY, epoch: 0 });
+        let lease = |agent: &Agent| {
+            let report = HeartbeatReport { id: agent.id, ..HeartbeatReport::default() };
+            (agent.id, Lease { until, process: ANY, heard: None, report, behind_since: None })
+        };
         let leases = view.agents.iter().map(lease).collect();
-        let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1)).max();
-        let beyond = beyond.unwrap_or(1);
-        let next_id = next_id.max(beyond);
-        let mut members = Self { rules, view, leases, draining, unreplicated, next_id, now };
-        members.mark_unreplicated();
+        let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1));
+        let next_id = beyond.fold(next_id, u32::max);
+        let mut members = Self {
+            rules,
+            view,
+            leases,
+            draining,
+            unreplicated,
+            deaths,
+            usable: UsableViews::restore(usable),
+            conflict: None,
+            cut: CutLinks::default(),
+            exclusions: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            outdated: None,
+            next_id,
+            now,
+        };
+        members.publish();
         members
     }
 
-    /// Returns the members to be drained, including dead ones; stored with the view.
+    /// Returns the part of the state that is stored.
     #[must_use]
-    pub const fn draining(&self) -> &BTreeSet<AgentId> {
-        &self.draining
+    pub fn record(&self) -> MembersRecord {
+        MembersRecord {
+            view: self.view.clone(),
+            next_id: self.next_id,
+            draining: self.draining.clone(),
+            unreplicated: self.unreplicated.clone(),
+            deaths: self.deaths.clone(),
+            usable: self.usable.views().to_vec(),
+        }
     }
 
-    /// Returns the members that may hold data that no other member has; stored with the view.
+    /// Returns true if the stored part differs from that of `other` in something that must be
+    /// stored before it is used. Views that were only forgotten need not be.
     #[must_use]
-    pub const fn unreplicated(&self) -> &BTreeSet<AgentId> {
-        &self.unreplicated
+    pub fn must_be_stored(&self, other: &Self) -> bool {
+        self.view.epoch != other.view.epoch
+            || self.unreplicated != other.unreplicated
+            || self.deaths != other.deaths
+    }
+
+    /// Returns true if an agent has shown that the record is an old copy: everything is refused.
+    #[must_use]
+    pub const fn is_outdated(&self) -> bool {
+        self.outdated.is_some()
     }
 
     /// Returns the view in force.
@@ -111,18 +201,20 @@ impl Members {
         &self.view
     }
 
-    /// Returns the first id never assigned; stored with the view.
+    /// Returns the first id never assigned.
     #[must_use]
     pub const fn next_id(&self) -> u32 {
         self.next_id
     }
 
     /// Returns the member with this name, or else with this id.
-    #[must_use]
-    pub fn find(&self, name_or_id: &str) -> Option<AgentId> {
+    ///
+    /// # Errors
+    /// Returns [`MemberRefusal::Unknown`] if there is none.
+    pub fn find(&self, name_or_id: &str) -> Result<AgentId, MemberRefusal> {
         let by_name = self.view.agents.iter().find(|agent| agent.name == name_or_id);
         let by_id = || self.view.agent(AgentId(name_or_id.parse().ok()?));
-        by_name.or_else(by_id).map(|agent| agent.id)
+        by_name.or_else(by_id).map(|agent| agent.id).ok_or(MemberRefusal::Unknown)
     }
 
     /// Returns the rest of a member's lease and the epoch that it last reported (0 before the first
@@ -132,7 +224,7 @@ impl Members {
     pub fn lease(&self, id: AgentId, now: Timestamp) -> Option<(Duration, u64)> {
         let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok())?;
         let has_ended = self.view.run == RunState::Stopping && lease.process == ANY;
-        (!has_ended).then(|| (lease.until.since(self.now.max(now)), lease.epoch))
+        (!has_ended).then(|| (lease.until.since(self.now.max(now)), lease.report.epoch))
     }
 
     /// Returns the end of the lease that expires next. A [`MemberEvent::Tick`] is due then.
@@ -141,12 +233,16 @@ impl Members {
         if self.view.run == RunState::Stopping {
             return None;
         }
-        let alive = self.view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
-        alive.filter_map(|agent| self.leases.get(&agent.id)).map(|lease| lease.until).min()
+        let leases = self.view.living().filter_map(|agent| self.leases.get(&agent.id));
+        leases.map(|lease| lease.until).filter(|&until| until > self.now).min()
     }
 
     fn active_count(&self) -> usize {
         self.view.agents.iter().filter(|agent| agent.state == AgentState::Active).count()
+    }
+
+    fn living(&self) -> BTreeSet<AgentId> {
+        self.view.living().map(|agent| agent.id).collect()
     }
 
     fn alive(&self, id: AgentId) -> Result<&Agent, MemberRefusal> {
@@ -161,30 +257,30 @@ impl Members {
         }
     }
 
-    fn renew(&mut self, id: AgentId, process: ProcessId, epoch: u64) -> MemberEffect {
-        let until = self.now + self.rules.lease;
-        self.leases.insert(id, Lease { until, process, epoch });
-        MemberEffect::Lease { id, until, epoch: self.view.epoch }
-    }
-
     fn remove(&mut self, id: AgentId) {
         self.view.agents.retain(|agent| agent.id != id);
         self.leases.remove(&id);
         self.draining.remove(&id);
         self.unreplicated.remove(&id);
+        self.deaths.remove(&id);
         self.view.epoch += 1;
     }
 
-    /// Marks members that own groups while there are fewer active members than replicas.
-    fn mark_unreplicated(&mut self) {
-        let active_count = self.active_count();
-        if active_count < self.rules.replication {
-            // While no member owns groups, each keeps the URLs that it finds.
-            let keeps = |state| state == AgentState::Active || active_count == 0;
-            let alive = self.view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
-            self.unreplicated
-                .extend(alive.filter(|agent| keeps(agent.state)).map(|agent| agent.id));
+    /// Records the view in force as published, after each change.
+    fn publish(&mut self) {
+        let living = self.living();
+        self.usable.publish(self.view.epoch, living.clone());
+        self.usable.prune(&living, self.now, self.rules.peer_lease);
+        self.digests.insert(self.view.epoch, self.view.digest());
+        while self.digests.len() > DIGESTS_MAX {
+            self.digests.pop_first();
         }
+        for agent in self.view.living() {
+            if let Some(lease) = self.leases.get_mut(&agent.id) {
+                lease.behind_since.get_or_insert(self.now);
+            }
+        }
+        self.mark_unreplicated();
     }
 
     fn set_state(&mut self, id: AgentId, state: AgentState) {

@@ -1,85 +1,116 @@
 //! The step function: what each event changes.
 
 use super::join::Profile;
-use super::{ANY, MemberEffect, MemberEvent, MemberRefusal, MemberStep, Members, ProcessId};
+use super::{
+    ANY, HeartbeatReport, MemberEvent, MemberLease, MemberRefusal, Members, ProcessId, StepResult,
+};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, RunState};
 
 impl Members {
-    /// Ends the leases that have expired by `now`, then applies `event`. A refused event changes
-    /// nothing, but expired leases are still published: carry out [`MemberStep::effects`] in either
-    /// case.
-    pub fn step(&mut self, event: &MemberEvent, now: Timestamp) -> MemberStep {
+    /// Ends the leases that have expired by `now`, then applies `event`. If the view has a new epoch
+    /// afterwards, store and publish it: a refused event changes nothing, but leases may have
+    /// expired.
+    ///
+    /// # Errors
+    /// Returns the reason why the event is refused.
+    pub fn step(&mut self, event: &MemberEvent, now: Timestamp) -> StepResult {
         self.now = self.now.max(now);
-        let epoch = self.view.epoch;
-        self.expire();
-        let applied = self.apply(event);
-        let mut effects = Vec::new();
-        if self.view.epoch != epoch {
-            self.mark_unreplicated();
-            effects.push(MemberEffect::Publish { epoch: self.view.epoch });
+        if let Some(outdated) = self.outdated {
+            return Err(outdated);
         }
-        let refusal = match applied {
-            Ok(lease) => {
-                effects.extend(lease);
-                None
-            }
-            Err(refusal) => Some(refusal),
-        };
-        MemberStep { effects, refusal }
+        let epoch = self.view.epoch;
+        self.check_links();
+        self.expire();
+        if self.view.epoch != epoch {
+            self.publish();
+        }
+        let epoch = self.view.epoch;
+        let result = self.apply(event);
+        if self.view.epoch != epoch {
+            self.publish();
+        }
+        result
     }
 
     /// Applies a [`MemberEvent::Heartbeat`] without ending any lease. Used when no new view can be
-    /// stored, so that members that report stay members.
-    ///
-    /// # Errors
-    /// Same as for the event.
-    pub fn renew_lease_only(
-        &mut self,
-        id: AgentId,
-        process: ProcessId,
-        (epoch, settled): (u64, bool),
-        now: Timestamp,
-    ) -> Result<Option<MemberEffect>, MemberRefusal> {
-        self.now = self.now.max(now);
-        self.heartbeat(id, process, epoch, settled)
+    /// stored, so that members that report stay members. Returns `None` for other events.
+    pub fn renew_lease_only(&mut self, event: &MemberEvent, now: Timestamp) -> Option<StepResult> {
+        matches!(event, MemberEvent::Heartbeat(_)).then(|| {
+            self.now = self.now.max(now);
+            self.outdated.map_or_else(|| self.apply(event), Err)
+        })
     }
 
-    fn apply(&mut self, event: &MemberEvent) -> Result<Option<MemberEffect>, MemberRefusal> {
+    fn apply(&mut self, event: &MemberEvent) -> StepResult {
         match *event {
-            MemberEvent::Join { id, disk, process, ref name, ref address, weight } => {
-                self.join(id, process, Profile { name, address, weight, disk })
+            MemberEvent::Join { id, disk, process, ref name, ref address, weight, known_epoch } => {
+                if known_epoch > self.view.epoch {
+                    let member = id.and_then(|id| self.view.agent(id));
+                    let is_member = member.is_some_and(|member| member.disk_id == disk);
+                    return Err(self.on_other_view(known_epoch, is_member));
+                }
+                self.join(id, process, Profile { name, address, weight, disk_id: disk })
             }
-            MemberEvent::Heartbeat { id, process, epoch, settled } => {
-                self.heartbeat(id, process, epoch, settled)
-            }
+            MemberEvent::Heartbeat(ref report) => self.heartbeat(report),
             MemberEvent::Drain { id } => self.drain(id),
             MemberEvent::Leave { id, process } => self.leave(id, process),
             MemberEvent::ProcessEnded { id, process, cancel_drain } => {
                 self.process_ended(id, process, cancel_drain)
             }
-            MemberEvent::Remove { id, refetch } => self.remove_dead(id, refetch),
+            MemberEvent::Remove { id, refetch, force } => self.remove_dead(id, refetch, force),
+            MemberEvent::DeclareDead { id } => self.declare_dead(id),
             MemberEvent::SetRun(run) => self.set_run(run),
             MemberEvent::Tick => Ok(None),
         }
     }
 
-    fn heartbeat(
-        &mut self,
-        id: AgentId,
-        process: ProcessId,
-        epoch: u64,
-        settled: bool,
-    ) -> Result<Option<MemberEffect>, MemberRefusal> {
+    fn heartbeat(&mut self, report: &HeartbeatReport) -> StepResult {
+        let HeartbeatReport { id, process, epoch, digest, .. } = *report;
+        let differs = self.digests.get(&epoch).is_some_and(|&ours| ours != digest && digest != 0);
+        if epoch > self.view.epoch || differs {
+            // A process that joined since this start received its views from here.
+            let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok());
+            let is_member = lease.is_some_and(|lease| lease.process == ANY);
+            return Err(self.on_other_view(epoch, is_member));
+        }
         self.alive(id)?;
         self.check_process(id, process)?;
-        if settled && epoch == self.view.epoch && self.active_count() >= self.rules.replication {
-            self.unreplicated.remove(&id);
+        if epoch > 0 {
+            self.usable.confirm(id, epoch, self.now, self.rules.peer_lease);
         }
-        Ok(Some(self.renew(id, process, epoch)))
+        let (now, newest, lease_time) = (self.now, self.view.epoch, self.rules.lease);
+        if let Some(lease) = self.leases.get_mut(&id) {
+            let follows = epoch == newest && report.scanned;
+            if follows {
+                lease.behind_since = None;
+            } else if epoch > lease.report.epoch {
+                lease.behind_since = Some(now);
+            }
+            lease.process = process;
+            lease.heard = Some(now);
+            lease.report = report.clone();
+        }
+        self.on_copies_reported(id);
+        self.check_links();
+        let until = match self.may_renew(id) {
+            true => self.renew(id, process),
+            false => self.leases.get(&id).map_or(now + lease_time, |lease| lease.until),
+        };
+        Ok(Some(MemberLease { id, until }))
     }
 
-    fn drain(&mut self, id: AgentId) -> Result<Option<MemberEffect>, MemberRefusal> {
+    /// Handles a report of a view that this coordinator never published. If it comes from a member
+    /// of the record that has not reported since the start, everything is refused from now on.
+    fn on_other_view(&mut self, theirs: u64, is_member: bool) -> MemberRefusal {
+        let refusal = MemberRefusal::OutdatedRecord { theirs, ours: self.view.epoch };
+        if is_member {
+            self.outdated = Some(refusal);
+        }
+        refusal
+    }
+
+    fn drain(&mut self, id: AgentId) -> StepResult {
         let agent = self.view.agent(id).ok_or(MemberRefusal::Unknown)?;
         if agent.state == AgentState::Dead {
             return Err(MemberRefusal::Dead);
@@ -94,25 +125,18 @@ impl Members {
         Ok(None)
     }
 
-    fn leave(
-        &mut self,
-        id: AgentId,
-        process: ProcessId,
-    ) -> Result<Option<MemberEffect>, MemberRefusal> {
+    fn leave(&mut self, id: AgentId, process: ProcessId) -> StepResult {
         if self.alive(id)?.state != AgentState::Draining {
             return Err(MemberRefusal::NotDrained);
         }
         self.check_process(id, process)?;
+        self.usable.ended(id, self.now, self.rules.peer_lease);
         self.remove(id);
+        self.cover_deaths();
         Ok(None)
     }
 
-    fn process_ended(
-        &mut self,
-        id: AgentId,
-        process: ProcessId,
-        cancel_drain: bool,
-    ) -> Result<Option<MemberEffect>, MemberRefusal> {
+    fn process_ended(&mut self, id: AgentId, process: ProcessId, cancel_drain: bool) -> StepResult {
         let state = self.alive(id)?.state;
         self.check_process(id, process)?;
         if cancel_drain && state == AgentState::Draining {
@@ -120,10 +144,11 @@ impl Members {
             self.draining.remove(&id);
         }
         self.leases.entry(id).and_modify(|lease| lease.process = ANY);
+        self.usable.ended(id, self.now, self.rules.peer_lease);
         Ok(None)
     }
 
-    fn set_run(&mut self, run: RunState) -> Result<Option<MemberEffect>, MemberRefusal> {
+    fn set_run(&mut self, run: RunState) -> StepResult {
         let before = std::mem::replace(&mut self.view.run, run);
         if before == run {
             return Ok(None);
@@ -137,13 +162,12 @@ impl Members {
         Ok(None)
     }
 
-    fn remove_dead(
-        &mut self,
-        id: AgentId,
-        refetch: bool,
-    ) -> Result<Option<MemberEffect>, MemberRefusal> {
+    fn remove_dead(&mut self, id: AgentId, refetch: bool, force: bool) -> StepResult {
         if self.view.agent(id).ok_or(MemberRefusal::Unknown)?.state != AgentState::Dead {
             return Err(MemberRefusal::Alive);
+        }
+        if !force {
+            self.check_removal(id)?;
         }
         if refetch {
             self.view.refetched.push(id);
@@ -152,20 +176,15 @@ impl Members {
         Ok(None)
     }
 
-    /// Ends all expired leases in one new epoch.
-    fn expire(&mut self) {
-        if self.view.run == RunState::Stopping {
-            return;
+    /// Counts the process of a silent or dead member as ended. It is declared dead at once if it was
+    /// the only one in the way; other silent members follow once its peer leases have expired.
+    fn declare_dead(&mut self, id: AgentId) -> StepResult {
+        if self.alive(id).is_ok() && !self.is_silent(id) {
+            return Err(MemberRefusal::Alive);
         }
-        let mut any_ended = false;
-        for agent in &mut self.view.agents {
-            let over = self.leases.get(&agent.id).is_none_or(|lease| lease.until <= self.now);
-            if over && agent.state != AgentState::Dead {
-                agent.state = AgentState::Dead;
-                agent.unreplicated = self.unreplicated.contains(&agent.id);
-                any_ended = true;
-            }
-        }
-        self.view.epoch += u64::from(any_ended);
+        self.view.agent(id).ok_or(MemberRefusal::Unknown)?;
+        self.usable.ended(id, self.now, self.rules.peer_lease);
+        self.expire();
+        Ok(None)
     }
 }

@@ -1,6 +1,6 @@
 //! A coordinator in this process, and simulated agents that only listen on a port.
 
-use crivello_common::config::Settings;
+use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::view::{AgentState, View};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
@@ -29,7 +29,9 @@ pub async fn start(dir: &Path, lease: Duration) -> Coordinator {
 
 pub async fn start_by(dir: &Path, settings: &Settings) -> Coordinator {
     let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None, token: None };
-    Coordinator::start(dir, settings, listen).await.expect("a coordinator starts")
+    Coordinator::start(dir, settings, TypedSettings::new(), listen)
+        .await
+        .expect("a coordinator starts")
 }
 
 pub fn endpoint(coordinator: &Coordinator) -> Endpoint {
@@ -57,19 +59,18 @@ impl Doors {
     pub fn join(&self, n: u8, name: &str) -> v1::JoinRequest {
         v1::JoinRequest {
             format_version: FORMAT_VERSION,
-            crawl_id: String::new(),
-            id: None,
             process: u64::from(n),
             name: name.to_owned(),
             weight: 1,
             address: self.of(n),
             disk_id: u64::from(n),
+            ..v1::JoinRequest::default()
         }
     }
 }
 
 pub async fn beat(client: &mut Client, id: u32, process: u64) -> Result<u64, tonic::Status> {
-    let beat = v1::HeartbeatRequest { id, process, epoch: 0, quota: None, replicated: false };
+    let beat = v1::HeartbeatRequest { id, process, ..v1::HeartbeatRequest::default() };
     client.heartbeat(beat).await.map(|answer| answer.into_inner().epoch)
 }
 

@@ -4,6 +4,7 @@ use crate::kit::{
     Client, Doors, LONG, beat, client, set_run, settings, start, start_by, state, view,
 };
 use crivello_common::config::Settings;
+use crivello_common::identity::IdentityKey;
 use crivello_common::view::{AgentState, RunState, View};
 use crivello_proto::v1;
 use std::time::Duration;
@@ -28,8 +29,42 @@ async fn a_member_gets_its_id_its_lease_the_view_and_the_settings() {
     assert_eq!(again, joined);
     let mut known = doors.join(1, "a");
     (known.id, known.crawl_id) = (Some(1), joined.crawl_id.clone());
+    known.identity_check = check_of(&joined).into();
     assert_eq!(client.join(known).await.unwrap().into_inner(), joined);
     assert_eq!(client.join(doors.join(2, "b")).await.unwrap().into_inner().id, 2);
+    coordinator.stop().await.unwrap();
+}
+
+/// Returns the proof that the member has the key that it was sent.
+fn check_of(joined: &v1::JoinResponse) -> Vec<u8> {
+    let key = IdentityKey::from_bytes(joined.identity_key[..].try_into().expect("16 bytes"));
+    key.check(&joined.crawl_id).to_vec()
+}
+
+#[tokio::test]
+async fn the_identity_key_is_the_members_alone_and_none_has_another() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    let joined = client.join(doors.join(1, "a")).await.unwrap().into_inner();
+    let key = IdentityKey::read(dir.path(), &joined.crawl_id).unwrap();
+    assert_eq!(joined.identity_key, key.to_bytes()[..]);
+    let shown = format!("{joined:?}");
+    assert!(shown.contains("crawl_id") && !shown.contains("identity_key"), "{shown}");
+
+    let mut known = doors.join(1, "a");
+    (known.id, known.crawl_id) = (Some(1), joined.crawl_id.clone());
+    let other = IdentityKey::draw().unwrap().check(&joined.crawl_id);
+    let of_other_crawl = key.check("0123456789abcdef");
+    for check in [&[][..], &other, &of_other_crawl, &check_of(&joined)[..15]] {
+        let join = v1::JoinRequest { identity_check: check.to_vec().into(), ..known.clone() };
+        let refused = client.join(join).await.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        let why = refused.message();
+        assert!(why.contains("another identity key") && why.contains("copy identity.key"), "{why}");
+    }
+    known.identity_check = check_of(&joined).into();
+    assert_eq!(client.join(known).await.unwrap().into_inner(), joined);
     coordinator.stop().await.unwrap();
 }
 
@@ -95,7 +130,7 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     client.leave(leave).await.unwrap();
     assert_eq!(state(&view(&mut client).await, "b"), None);
     assert_eq!(beat(&mut client, 2, 2).await.unwrap_err().code(), Code::NotFound);
-    let remove = v1::RemoveRequest { agent: "a".to_owned(), refetch: false };
+    let remove = v1::RemoveRequest { agent: "a".to_owned(), ..Default::default() };
     let alive = client.remove(remove).await.unwrap_err();
     assert!(alive.message().contains("the agent is alive"), "{alive}");
     coordinator.stop().await.unwrap();
@@ -116,8 +151,7 @@ async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
     for (number, agent) in [(1, 1), (1, 2)].into_iter().chain((2..200).map(|n| (n, 1))) {
         let pages = v1::QuotaReport { allowed: allowed[agent], fetched: 5, wanted: 50, number };
         let (id, process) = (agent as u32, agent as u64);
-        let beat =
-            v1::HeartbeatRequest { id, process, epoch: 0, quota: Some(pages), replicated: false };
+        let beat = v1::HeartbeatRequest { id, process, quota: Some(pages), ..Default::default() };
         let answer = client.heartbeat(beat).await.unwrap().into_inner();
         allowed[agent] = answer.quota.unwrap().allowed;
         if number == 1 && agent == 2 {
@@ -177,15 +211,14 @@ async fn the_run_state_travels_with_the_view_and_the_list_shows_the_leases() {
         .heartbeat(v1::HeartbeatRequest {
             id: 1,
             process: 1,
-            epoch: 7,
-            quota: None,
-            replicated: false,
+            epoch: paused.epoch,
+            ..Default::default()
         })
         .await
         .unwrap();
     let listed = client.list_agents(v1::ListAgentsRequest {}).await.unwrap().into_inner();
     let lease = listed.leases[0];
-    assert_eq!((listed.leases.len(), lease.id, lease.epoch), (1, 1, 7));
+    assert_eq!((listed.leases.len(), lease.id, lease.epoch), (1, 1, paused.epoch));
     assert!(lease.remaining_ms > 0 && lease.remaining_ms <= 600_000);
     coordinator.stop().await.unwrap();
 }

@@ -2,11 +2,13 @@
 
 use crate::kit::{Doors, LONG, beat, client, set_run, settings, start, state, view};
 use crivello_common::assignment::StrategyKind;
-use crivello_common::config::{Settings, SieveKind};
+use crivello_common::config::{Settings, SieveKind, TypedSettings};
+use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, CoordinatorError, Listen, STATE_FILE};
 use crivello_proto::v1;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::tempdir;
@@ -60,7 +62,7 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
 
 async fn refused(dir: &Path, settings: &Settings) -> String {
     let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
-    match Coordinator::start(dir, settings, listen).await {
+    match Coordinator::start(dir, settings, TypedSettings::new(), listen).await {
         Err(error) => error.to_string(),
         Ok(_) => panic!("the coordinator started"),
     }
@@ -100,8 +102,48 @@ async fn what_cannot_be_this_crawl_is_refused() {
 }
 
 #[tokio::test]
+async fn the_key_of_the_crawl_outlives_restarts_and_its_loss_is_repaired_by_a_copy() {
+    let (dir, agent) = (tempdir().unwrap(), tempdir().unwrap());
+    let coordinator = start(dir.path(), LONG).await;
+    let crawl = coordinator.crawl_id().to_owned();
+    coordinator.stop().await.unwrap();
+    let key = IdentityKey::read(dir.path(), &crawl).unwrap();
+    // As an agent of the crawl does.
+    key.write(agent.path(), &crawl).unwrap();
+    let path = dir.path().join(IDENTITY_KEY_FILE);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+
+    let whole = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let missing = refused(dir.path(), &settings(LONG)).await;
+    assert!(missing.contains("identity.key is missing") && missing.contains("copy"), "{missing}");
+    assert!(!path.exists(), "a new key was drawn for an old crawl");
+    fs::write(&path, &whole[..whole.len() - 2]).unwrap();
+    let damaged = refused(dir.path(), &settings(LONG)).await;
+    assert!(damaged.contains("identity.key is damaged"), "{damaged}");
+    key.write(dir.path(), "fedcba9876543210").unwrap();
+    let other = refused(dir.path(), &settings(LONG)).await;
+    assert!(other.contains("the key of crawl fedcba9876543210"), "{other}");
+
+    fs::copy(agent.path().join(IDENTITY_KEY_FILE), &path).unwrap();
+    let coordinator = start(dir.path(), LONG).await;
+    assert!(coordinator.resumed() && coordinator.crawl_id() == crawl);
+    coordinator.stop().await.unwrap();
+
+    let second = tempdir().unwrap();
+    let inner = second.path().join("coordinator");
+    let coordinator = start(&inner, LONG).await;
+    let other = IdentityKey::read(&inner, coordinator.crawl_id()).unwrap();
+    assert!(other != key, "two crawls have one key");
+    assert_eq!(mode(&inner), 0o700);
+    coordinator.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_start_that_was_cut_off_is_begun_anew() {
     let dir = tempdir().unwrap();
+    IdentityKey::draw().unwrap().write(dir.path(), "0123456789abcdef").unwrap();
     fs::write(dir.path().join("lock"), "").unwrap();
     fs::write(dir.path().join(STATE_FILE), "half").unwrap();
     let begun = refused(dir.path(), &settings(LONG)).await;
@@ -118,7 +160,9 @@ async fn a_taken_port_is_refused() {
     let dir = tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = Listen { at: taken.local_addr().unwrap(), tls: None, token: None };
-    let error = Coordinator::start(dir.path(), &settings(LONG), listen).await.unwrap_err();
+    let error = Coordinator::start(dir.path(), &settings(LONG), TypedSettings::new(), listen)
+        .await
+        .unwrap_err();
     assert!(matches!(error, CoordinatorError::Refused(_)), "{error}");
     assert!(!dir.path().join(STATE_FILE).exists(), "a crawl was started");
 }

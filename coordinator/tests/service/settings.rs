@@ -56,7 +56,7 @@ async fn an_edit_is_watched_given_to_those_who_join_and_kept_over_a_restart() {
     );
     let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
     let given = BTreeMap::from([("politeness.delay".to_owned(), "\"10s\"".to_owned())]);
-    let again = Coordinator::start_given(dir.path(), &kept, given.clone(), listen).await.unwrap();
+    let again = Coordinator::start(dir.path(), &kept, given.clone(), listen).await.unwrap();
     let mut client = crate::kit::client(&again).await;
     let later = client.get_settings(get).await.unwrap().into_inner();
     assert!(later.revision > in_force.revision && read(&later) == kept);

@@ -37,15 +37,11 @@ pub(crate) async fn archived(
     asked: Asked<Of>,
 ) -> Result<Response, Refusal> {
     let Of { agent: name } = query(asked)?;
-    let seat = Arc::clone(&state.counts).try_acquire_owned().map_err(|_| {
-        Refusal::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many counts are running: try again later",
-        )
-    })?;
+    let busy = |_| Refusal::unavailable("too many counts are running: try again later");
+    let seat = Arc::clone(&state.counts).try_acquire_owned().map_err(busy)?;
     // The latest snapshot may be older than the agent's death.
-    let (crawl, view, _) = members(&state.coordinator).await?;
-    let by_id = || view.agents.iter().find(|agent| agent.id.0.to_string() == name);
+    let (crawl, view, ..) = members(&state.coordinator).await?;
+    let by_id = || view.agents.iter().find(|agent| agent.id.to_string() == name);
     let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id).cloned();
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no agent {name}"));
     let agent = agent.ok_or_else(unknown)?;
@@ -53,14 +49,19 @@ pub(crate) async fn archived(
         let why = format!("{name} is not dead: its pages are not lost");
         return Err(Refusal::new(StatusCode::CONFLICT, why));
     }
-    let counting = Box::pin(async move { count(&state, &crawl, &view, &agent).await });
+    let counting = Box::pin(async move {
+        match count(&state, &crawl, &view, &agent).await {
+            Ok(pages) => json!({ "pages": pages }),
+            Err(why) => json!({ "error": why }),
+        }
+    });
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let lines = unfold(Some((counting, ticks, 0_u64, seat)), |going| async {
         let (mut counting, mut ticks, seconds, seat) = going?;
         tokio::select! {
             biased;
-            counted = &mut counting => Some((line(&last(counted)), None)),
+            counted = &mut counting => Some((line(&counted), None)),
             _ = ticks.tick() => {
                 let going = Some((counting, ticks, seconds + 1, seat));
                 Some((line(&json!({ "seconds": seconds })), going))
@@ -72,13 +73,6 @@ pub(crate) async fn archived(
 
 fn line(value: &Value) -> Result<Bytes, Infallible> {
     Ok(format!("{value}\n").into())
-}
-
-fn last(counted: Result<u64, String>) -> Value {
-    match counted {
-        Ok(pages) => json!({ "pages": pages }),
-        Err(why) => json!({ "error": why }),
-    }
 }
 
 /// Sums the counts of all other agents. All of them must have settled, because pages of a group in

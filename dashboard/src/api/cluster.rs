@@ -6,11 +6,10 @@ use crate::poll::ClusterSnapshot;
 use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::unfold;
+use futures_util::stream::{StreamExt as _, unfold};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub(crate) async fn cluster(Shared(state): Shared<State>) -> Result<Response, Re
 }
 
 fn not_yet() -> Refusal {
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the cluster has not been polled yet: try again")
+    Refusal::unavailable("the cluster has not been polled yet: try again")
 }
 
 /// Handles `GET /api/history`.
@@ -45,9 +44,8 @@ pub(crate) async fn assignment(Shared(state): Shared<State>) -> Answered {
 
 /// Handles `GET /api/events`: streams `/api/cluster` with each new snapshot.
 pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Refusal> {
-    let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(|_| {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many open dashboard pages: close some")
-    })?;
+    let busy = |_| Refusal::unavailable("too many open dashboard pages: close some");
+    let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(busy)?;
     let mut board = state.board;
     // The first event is sent at once.
     board.mark_changed();
@@ -55,8 +53,7 @@ pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Ref
         let event = next(&mut board).await?;
         Some((Ok::<Event, Infallible>(event), (board, seat)))
     });
-    let stream: std::pin::Pin<Box<dyn futures_util::Stream<Item = _> + Send>> = Box::pin(stream);
-    Ok(Sse::new(stream).keep_alive(KeepAlive::default()).into_response())
+    Ok(Sse::new(stream.boxed()).keep_alive(KeepAlive::default()).into_response())
 }
 
 /// Waits for the next snapshot.

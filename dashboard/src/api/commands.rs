@@ -1,6 +1,6 @@
 //! Commands to the cluster: `POST /api/drain`, `/api/remove`, `/api/run`.
 
-use super::{Answered, body};
+use super::{Answered, Refusal, body};
 use crate::state::State;
 use axum::Json;
 use axum::body::Bytes;
@@ -30,6 +30,9 @@ struct Remove {
     agent: String,
     /// Treatment of pages that exist only in its archive (`/api/archived` counts them).
     lost: Lost,
+    /// True to remove it although it may have data that no other agent has.
+    #[serde(default)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -41,8 +44,9 @@ enum Lost {
 
 /// Removes a dead agent.
 pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
-    let Remove { agent: name, lost } = body(&bytes)?;
-    let request = v1::RemoveRequest { agent: name.clone(), refetch: lost == Lost::Refetch };
+    let Remove { agent: name, lost, force } = body(&bytes)?;
+    let refetch = lost == Lost::Refetch;
+    let request = v1::RemoveRequest { agent: name.clone(), refetch, force };
     state.coordinator.clone().remove(request).await?;
     Ok(Json(json!({ "done": format!("{name} was removed") })))
 }
@@ -50,26 +54,19 @@ pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answer
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Run {
-    run: WantedRun,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum WantedRun {
-    Running,
-    Paused,
-    Stopping,
+    /// [`RunState::name`].
+    run: String,
 }
 
 /// Runs, pauses or stops the crawl. Returns before the agents have changed.
 pub(crate) async fn run(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
-    let Run { run } = body(&bytes)?;
-    let (run, done) = match run {
-        WantedRun::Running => (RunState::Running, "the crawl is running"),
-        WantedRun::Paused => (RunState::Paused, "the crawl is paused"),
-        WantedRun::Stopping => {
-            (RunState::Stopping, "the crawl is stopping: its agents save their state and end")
-        }
+    let Run { run: name } = body(&bytes)?;
+    let unknown = || Refusal::bad(format!("run: {name}: write running, paused or stopping"));
+    let run = RunState::from_name(&name).ok_or_else(unknown)?;
+    let done = match run {
+        RunState::Running => "the crawl is running",
+        RunState::Paused => "the crawl is paused",
+        RunState::Stopping => "the crawl is stopping: its agents save their state and end",
     };
     let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };
     state.coordinator.clone().set_run(request).await?;

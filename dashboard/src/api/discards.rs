@@ -2,7 +2,6 @@
 
 use super::{Answered, gather};
 use crate::state::State;
-use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::discard::Discard;
 use crivello_proto::agents::{Client, ask_all};
@@ -18,17 +17,14 @@ pub(crate) async fn discards(Shared(state): Shared<State>) -> Answered {
         let ask = async |mut client: Client| client.details(v1::DetailsRequest {}).await;
         crowd.ask(&agent, ask).await
     });
-    let gathered = gather(all.await);
+    let (answers, reach) = gather(all.await);
     let sum = |of: fn(&v1::DetailsResponse) -> &HashMap<String, u64>| {
-        add_up(gathered.answers.iter().map(|(_, answer)| of(answer)))
+        add_up(answers.iter().map(|(_, answer)| of(answer)))
     };
     let meaning = |name: &str| Discard::from_name(name).map(Discard::description);
-    Ok(Json(json!({
-        "available": gathered.available,
-        "silent": gathered.silent,
-        "discards": rows(&sum(|d| &d.discards), meaning),
-        "failures": rows(&sum(|d| &d.failures), |_| None),
-    })))
+    let discards = rows(&sum(|d| &d.discards), meaning);
+    let failures = rows(&sum(|d| &d.failures), |_| None);
+    reach.respond([("discards", discards), ("failures", failures)])
 }
 
 fn add_up<'a>(all: impl Iterator<Item = &'a HashMap<String, u64>>) -> BTreeMap<String, u64> {

@@ -2,7 +2,6 @@
 
 use super::{Answered, Asked, gather, query};
 use crate::state::State;
-use axum::Json;
 use axum::extract::State as Shared;
 use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1;
@@ -32,11 +31,10 @@ pub(crate) async fn fetches(Shared(state): Shared<State>, asked: Asked<Search>) 
         let request = v1::FetchesRequest { limit, failed_only: failed };
         async move { crowd.ask(&agent, async |mut c: Client| c.fetches(request).await).await }
     });
-    let gathered = gather(all.await);
-    let answers = gathered.answers.into_iter();
-    let mut fetches: Vec<v1::FetchSummary> = answers.flat_map(|(_, a)| a.fetches).collect();
+    let (answers, reach) = gather(all.await);
+    let fetches = answers.into_iter().flat_map(|(_, answer)| answer.fetches);
+    let mut fetches: Vec<v1::FetchSummary> = fetches.collect();
     fetches.sort_by_key(|fetch| Reverse(fetch.at));
     fetches.truncate(limit as usize);
-    let (available, silent) = (gathered.available, gathered.silent);
-    Ok(Json(json!({ "available": available, "silent": silent, "fetches": fetches })))
+    reach.respond([("fetches", json!(fetches))])
 }

@@ -2,21 +2,15 @@
 
 use super::{Answered, Asked, Refusal, gather, query};
 use crate::state::State;
-use axum::Json;
 use axum::extract::State as Shared;
-use crivello_common::assignment::Owners;
-use crivello_common::config::Settings;
-use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
-use crivello_common::url::group_name;
-use crivello_common::view::{AgentId, View};
+use crivello_common::view::AgentId;
 use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1::{self, HostOrder, HostStatus};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Default of `limit`.
 const LIMIT: u32 = 100;
@@ -53,25 +47,19 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
         let request = request.clone();
         async move { crowd.ask(&agent, async |mut c: Client| c.hosts(request).await).await }
     });
-    let gathered = gather(all.await);
-    let truncated = gathered.answers.iter().any(|(_, answer)| answer.truncated);
-    let answers = gathered.answers.into_iter().flat_map(|(agent, answer)| {
+    let (answers, reach) = gather(all.await);
+    let truncated = answers.iter().any(|(_, answer)| answer.truncated);
+    let answers = answers.into_iter().flat_map(|(agent, answer)| {
         let now = Timestamp(answer.now);
         answer.hosts.into_iter().map(move |host| Known { agent: agent.id, now, host })
     });
-    let owner = owners(&board.view, &board.settings);
-    let (hosts, more) = merge(answers, order, limit as usize, &owner);
+    let (hosts, more) = merge(answers, order, limit as usize);
     let name = |id| match board.view.agent(AgentId(id)) {
         Some(agent) => format!("agent {}", agent.name),
         None => format!("agent {id}"),
     };
-    let hosts: Vec<Value> = hosts.iter().map(|known| known.json(name)).collect();
-    Ok(Json(json!({
-        "available": gathered.available,
-        "silent": gathered.silent,
-        "truncated": truncated || more,
-        "hosts": hosts,
-    })))
+    let hosts = hosts.iter().map(|known| known.json(name)).collect();
+    reach.respond([("truncated", (truncated || more).into()), ("hosts", hosts)])
 }
 
 /// A host as known by one agent.
@@ -92,25 +80,16 @@ impl Known {
     }
 }
 
-/// Returns a function that maps a host to its owner.
-fn owners(view: &View, settings: &Settings) -> impl Fn(&str) -> Option<AgentId> + use<> {
-    let owners = Owners::new(settings.fixed.cluster.strategy, Arc::new(view.clone())).ok();
-    let by = settings.fixed.identity.assign_by;
-    move |host| owners.as_ref()?.owner(GroupHash::of(group_name(host, by)))
-}
-
 /// Merges the answers into one entry per host: the owner's entry, or during a handoff the entry of
 /// the agent that knows most. Also returns true if there are more hosts than `limit`.
 fn merge(
     answers: impl Iterator<Item = Known>,
     order: HostOrder,
     limit: usize,
-    owner: &impl Fn(&str) -> Option<AgentId>,
 ) -> (Vec<Known>, bool) {
     let mut hosts: BTreeMap<String, Known> = BTreeMap::new();
-    let weight = |Known { agent, host, .. }: &Known| {
-        (owner(&host.name) == Some(*agent), host.in_memory, host.queued, host.requests)
-    };
+    let weight =
+        |Known { host, .. }: &Known| (host.is_owned, host.in_memory, host.queued, host.requests);
     for known in answers {
         let other = hosts.get(&known.host.name);
         if other.is_none_or(|other| weight(&known) > weight(other)) {
@@ -134,22 +113,25 @@ fn merge(
 mod tests {
     use super::*;
 
+    const OWNER: AgentId = AgentId(1);
+
     fn known(agent: AgentId, name: &str, queued: u64, pages: u64) -> Known {
-        let host = HostStatus { name: name.to_owned(), queued, pages, ..HostStatus::default() };
+        let is_owned = agent == OWNER;
+        let name = name.to_owned();
+        let host = HostStatus { name, queued, pages, is_owned, ..HostStatus::default() };
         Known { agent, now: Timestamp::ZERO, host }
     }
 
     #[test]
     fn a_host_is_listed_once_as_its_owner_knows_it() {
-        let (a, b) = (AgentId(0), AgentId(1));
+        let (a, b) = (AgentId(0), OWNER);
         let answers = [
             known(a, "x.test", 900, 1),
             known(b, "x.test", 5, 9),
             known(b, "y.test", 7, 2),
             known(a, "z.test", 1, 3),
         ];
-        let owner = |_: &str| Some(b);
-        let (hosts, more) = merge(answers.into_iter(), HostOrder::Queued, 2, &owner);
+        let (hosts, more) = merge(answers.into_iter(), HostOrder::Queued, 2);
         let names: Vec<_> = hosts.iter().map(|k| (&*k.host.name, k.host.queued)).collect();
         assert_eq!(names, [("y.test", 7), ("x.test", 5)]);
         assert!(more);
@@ -160,8 +142,7 @@ mod tests {
     fn the_order_is_the_one_asked_for() {
         let hosts = || [("a", 1, 3), ("b", 2, 2), ("c", 3, 1)].into_iter();
         let hosts = || hosts().map(|(name, queued, pages)| known(AgentId(0), name, queued, pages));
-        let none = |_: &str| None;
-        let first = |order| merge(hosts(), order, 9, &none).0[0].host.name.clone();
+        let first = |order| merge(hosts(), order, 9).0[0].host.name.clone();
         assert_eq!((&*first(HostOrder::Queued), &*first(HostOrder::Pages)), ("c", "a"));
         assert!(order("odd").is_err());
     }

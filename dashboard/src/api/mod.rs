@@ -41,6 +41,10 @@ impl Refusal {
     fn bad(why: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, why)
     }
+
+    fn unavailable(why: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, why)
+    }
 }
 
 impl IntoResponse for Refusal {
@@ -55,14 +59,13 @@ impl From<Status> for Refusal {
             Code::InvalidArgument => StatusCode::BAD_REQUEST,
             Code::NotFound => StatusCode::NOT_FOUND,
             Code::FailedPrecondition | Code::AlreadyExists | Code::Aborted => StatusCode::CONFLICT,
-            Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+            Code::Unimplemented => {
+                return Self::new(StatusCode::NOT_IMPLEMENTED, "not available in this version");
+            }
             Code::ResourceExhausted | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        match status.code() {
-            Code::Unimplemented => Self::new(code, "not available in this version"),
-            _ => Self::new(code, status.message()),
-        }
+        Self::new(code, status.message())
     }
 }
 
@@ -79,15 +82,26 @@ pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| Refusal::bad(format!("invalid body: {error}")))
 }
 
-/// Responses of all agents.
-struct Gathered<T> {
+/// What is known about the agents that were called.
+struct Reach {
     /// True if any agent knows the call, or if there are no agents.
     available: bool,
-    answers: Vec<(Agent, T)>,
     silent: Vec<Value>,
 }
 
-fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> Gathered<T> {
+impl Reach {
+    /// Returns the response with these fields.
+    fn respond<const N: usize>(self, fields: [(&str, Value); N]) -> Answered {
+        let mut value = json!({ "available": self.available, "silent": self.silent });
+        for (name, field) in fields {
+            value[name] = field;
+        }
+        Ok(Json(value))
+    }
+}
+
+/// Separates the answers of agents from the reasons why others did not answer.
+fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> (Vec<(Agent, T)>, Reach) {
     let unknown = all.iter().filter(|(_, a)| matches!(a, Err(AgentCallError::Unsupported))).count();
     let available = unknown == 0 || unknown < all.len();
     let (mut answers, mut silent) = (Vec::new(), Vec::new());
@@ -97,5 +111,5 @@ fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> Gathered<T> {
             Err(silence) => silent.push(json!({ "agent": agent.name, "why": silence.to_string() })),
         }
     }
-    Gathered { available, answers, silent }
+    (answers, Reach { available, silent })
 }

@@ -105,10 +105,8 @@ async fn put(state: &State, edits: Vec<v1::SettingEdit>, known_revision: u64) ->
     let done = match answer.at_restart.is_empty() {
         true => "changed".to_owned(),
         false => {
-            format!(
-                "changed; {} take effect when the agents start again",
-                answer.at_restart.join(", ")
-            )
+            let keys = answer.at_restart.join(", ");
+            format!("changed; {keys} take effect when the agents start again")
         }
     };
     Ok(Json(json!({ "done": done, "revision": revision, "at_restart": answer.at_restart })))
@@ -140,18 +138,16 @@ pub(crate) async fn blocks(Shared(state): Shared<State>) -> Answered {
         let ask = async |mut client: Client| client.blocks(v1::BlocksRequest {}).await;
         crowd.ask(&agent, ask).await
     });
-    let gathered = gather(all.await);
+    let (answers, reach) = gather(all.await);
     let mut sums: BTreeMap<String, (bool, u64, u64)> = BTreeMap::new();
-    for block in gathered.answers.iter().flat_map(|(_, answer)| &answer.blocks) {
+    for block in answers.iter().flat_map(|(_, answer)| &answer.blocks) {
         let (done, hosts, urls) = sums.entry(block.entry.clone()).or_insert((true, 0, 0));
         *done &= block.done;
         *hosts = hosts.saturating_add(block.hosts);
         *urls = urls.saturating_add(block.urls);
     }
     let row = |(what, (done, hosts, urls)): (String, (bool, u64, u64))| json!({ "what": what, "done": done, "hosts": hosts, "urls": urls });
-    let blocks: Vec<Value> = sums.into_iter().map(row).collect();
-    let (available, silent) = (gathered.available, gathered.silent);
-    Ok(Json(json!({ "available": available, "silent": silent, "blocks": blocks })))
+    reach.respond([("blocks", sums.into_iter().map(row).collect())])
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 use super::{Answered, Asked, gather, query};
 use crate::state::State;
-use axum::Json;
 use axum::extract::State as Shared;
 use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1::{self, Span};
@@ -36,13 +35,9 @@ pub(crate) async fn traces(Shared(state): Shared<State>, asked: Asked<Search>) -
         let request = v1::TracesRequest { limit: SPANS_MAX, ..Default::default() };
         async move { crowd.ask(&agent, async |mut c: Client| c.traces(request).await).await }
     });
-    let gathered = gather(all.await);
-    let spans = gathered.answers.into_iter().flat_map(|(_, answer)| answer.spans);
-    Ok(Json(json!({
-        "available": gathered.available,
-        "silent": gathered.silent,
-        "traces": traces_of(spans, limit),
-    })))
+    let (answers, reach) = gather(all.await);
+    let spans = answers.into_iter().flat_map(|(_, answer)| answer.spans);
+    reach.respond([("traces", traces_of(spans, limit))])
 }
 
 fn traces_of(spans: impl Iterator<Item = Span>, limit: usize) -> Value {

@@ -2,7 +2,6 @@
 
 use super::{Answered, Asked, Refusal, gather, query};
 use crate::state::State;
-use axum::Json;
 use axum::extract::State as Shared;
 use crivello_proto::agents::{AgentCallError, ask_about, explanation};
 use serde::Deserialize;
@@ -34,11 +33,7 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
         return Err(Refusal::bad(why.clone()));
     }
     let explanation = explanation(&state.crowd, &board.view, subject, &answers).await;
-    let gathered = gather(answers);
-    Ok(Json(json!({
-        "available": gathered.available,
-        "silent": gathered.silent,
-        "explanation": explanation,
-        "lines": explanation.lines(),
-    })))
+    let (_, reach) = gather(answers);
+    let lines = json!(explanation.lines());
+    reach.respond([("explanation", json!(explanation)), ("lines", lines)])
 }

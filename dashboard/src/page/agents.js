@@ -71,13 +71,15 @@ function remove(name) {
       el("option", { value: "" }, "count them first"),
       el("option", { value: "refetch" }, "fetch them again"),
       el("option", { value: "give-up" }, "give them up")));
+  const forced = el("label", { class: "check" }, el("input", { type: "checkbox", name: "force" }),
+    " although its groups may not be fully copied, or it may have URLs that no other agent has");
   openDialog({
     title: `Remove ${name}?`,
-    body: [`${name} is removed permanently. An agent whose disk is intact rejoins when it is started again.`, choice],
+    body: [`${name} is removed permanently. An agent whose disk is intact rejoins when it is started again.`, choice, forced],
     confirmLabel: `Remove ${name}`,
     onConfirm: async (form, { signal, showProgress }) => {
       const lost = form.get("lost") || await requireNothingLost(name, signal, showProgress);
-      announce((await post("remove", { agent: name, lost })).done);
+      announce((await post("remove", { agent: name, lost, force: form.get("force") !== null })).done);
     },
   });
 }

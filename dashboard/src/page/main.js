@@ -12,6 +12,7 @@ import * as fetches from "./fetches.js";
 import { time } from "./format.js";
 import * as hosts from "./hosts.js";
 import { subscribe } from "./live.js";
+import * as obstacles from "./obstacles.js";
 import * as settings from "./settings.js";
 import * as totals from "./totals.js";
 import * as traces from "./traces.js";
@@ -64,6 +65,7 @@ function show(cluster) {
   byId("resume").hidden = cluster.run === "running";
   byId("stop").hidden = cluster.run === "stopping";
   for (const part of [hosts, why, traces, settings]) part.onCluster(cluster);
+  obstacles.show(cluster);
   totals.show(cluster);
   agents.show(cluster);
   events.show(cluster);

@@ -4,6 +4,7 @@ use super::scene::Scene;
 use crivello_dashboard::{MetricsText, Options};
 use fake_agent::FakeKind;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
@@ -127,8 +128,8 @@ async fn events_come_by_themselves_and_end_with_the_coordinator() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_are_told_and_refusals_are_passed_on() {
-    let metrics = Some(MetricsText::new(|| "crivello_up 1\n".to_owned()));
-    let scene = Scene::start(Options { metrics, ..Options::default() }).await;
+    let metrics: MetricsText = Arc::new(|| "crivello_up 1\n".to_owned());
+    let scene = Scene::start(Options { metrics: Some(metrics), ..Options::default() }).await;
     let settings = scene.get("/api/settings").await.json();
     let all = settings["settings"].as_array().expect("a list");
     assert!(all.iter().any(|row| row["value"] == "\"me@a.example\""), "{settings:#}");

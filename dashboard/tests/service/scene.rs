@@ -1,6 +1,6 @@
 //! A coordinator with a dashboard, and the least of an HTTP client.
 
-use crivello_common::config::Settings;
+use crivello_common::config::{Settings, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_dashboard::{Dashboard, Options};
 use crivello_proto::agents::AgentClients;
@@ -75,7 +75,7 @@ impl Scene {
         settings.fixed.identity.contact = "me@a.example".to_owned();
         settings.fixed.cluster.lease = lease;
         let listen = Listen { at: LOOPBACK, tls: None, token: None };
-        let started = Coordinator::start(dir.path(), &settings, listen).await;
+        let started = Coordinator::start(dir.path(), &settings, TypedSettings::new(), listen).await;
         let coordinator = started.expect("a coordinator starts");
         let dashboard = Dashboard::bind(LOOPBACK, options).await.expect("a free port");
         let at = dashboard.address();

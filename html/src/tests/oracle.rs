@@ -101,9 +101,9 @@ fn by_html5gum(page: &[u8]) -> Vec<Seen> {
         match token {
             Token::StartTag(tag) => {
                 let name = TagName::of(&tag.name);
-                let is_foreign = matches!(name, TagName::Svg | TagName::Math);
+                let is_foreign = matches!(name, Some(TagName::Svg | TagName::Math));
                 foreign += u32::from(is_foreign && !tag.self_closing);
-                if name != TagName::Other {
+                if let Some(name) = name {
                     let value = |(_, key): (Attr, &'static str)| {
                         let value = tag.attributes.get(key.as_bytes())?;
                         Some((key, newlines(&String::from_utf8_lossy(value))))
@@ -111,14 +111,15 @@ fn by_html5gum(page: &[u8]) -> Vec<Seen> {
                     let wanted = if name.has_attributes() { &ATTRS[..] } else { &[] };
                     seen.push(Seen::Tag(name, wanted.iter().copied().filter_map(value).collect()));
                 }
-                in_title = name == TagName::Title && foreign == 0;
+                in_title = name == Some(TagName::Title) && foreign == 0;
                 if in_title {
                     seen.push(Seen::Title(String::new()));
                 }
             }
             Token::EndTag(tag) => {
                 in_title = false;
-                let is_foreign = matches!(TagName::of(&tag.name), TagName::Svg | TagName::Math);
+                let name = TagName::of(&tag.name);
+                let is_foreign = matches!(name, Some(TagName::Svg | TagName::Math));
                 foreign = foreign.saturating_sub(u32::from(is_foreign));
             }
             Token::String(text) if in_title => {

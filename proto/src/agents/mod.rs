@@ -11,12 +11,12 @@ use crate::auth::{AuthChannel, BearerToken};
 use crate::tls::Tls;
 use crate::v1::control_client::ControlClient;
 use crate::{CONTROL_RESPONSE_SIZE_MAX, dial, v1};
-use crivello_common::view::{Agent, AgentState, View};
+use crivello_common::view::{Agent, View};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::error::Error as _;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -37,23 +37,17 @@ const CALLS_MAX: usize = 64;
 pub type Client = ControlClient<AuthChannel>;
 
 /// The reason why a call to an agent failed. The message follows the agent's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentCallError {
     /// The agent does not know the call: it has an older version.
+    #[error("cannot do this: it runs an older version of crivello")]
     Unsupported,
     /// The agent rejected the request.
+    #[error("{0}")]
     Rejected(String),
     /// The agent did not respond.
+    #[error("{0}")]
     Unreachable(String),
-}
-
-impl fmt::Display for AgentCallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unsupported => "cannot do this: it runs an older version of crivello",
-            Self::Rejected(message) | Self::Unreachable(message) => message,
-        })
-    }
 }
 
 impl AgentCallError {
@@ -104,24 +98,20 @@ impl AgentClients {
     /// Fails if the address is invalid.
     pub fn client(&self, agent: &Agent) -> Answer<Client> {
         let mut channels = self.channels.lock();
-        let channel = match channels.get(&agent.address) {
-            Some(channel) => channel.clone(),
-            None => {
-                let channel = self.open(&agent.address).map_err(AgentCallError::Unreachable)?;
-                channels.insert(agent.address.clone(), channel.clone());
-                channel
-            }
+        let channel = match channels.entry(agent.address.clone()) {
+            Entry::Occupied(channel) => channel.get().clone(),
+            Entry::Vacant(place) => place.insert(self.open(&agent.address)?).clone(),
         };
         let client = ControlClient::new(self.token.wrap(channel));
         Ok(client.max_decoding_message_size(CONTROL_RESPONSE_SIZE_MAX))
     }
 
-    fn open(&self, address: &str) -> Result<Channel, String> {
+    fn open(&self, address: &str) -> Answer<Channel> {
         let tls = self.tls.as_ref();
         let endpoint = dial::to(address, tls).map_err(|error| {
             // The error's own text is only "transport error".
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            format!("cannot be reached at {address}: {why}")
+            AgentCallError::Unreachable(format!("cannot be reached at {address}: {why}"))
         })?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
@@ -169,11 +159,6 @@ impl AgentClients {
     }
 }
 
-/// Returns the agents of `view` that are not dead.
-pub fn living(view: &View) -> impl Iterator<Item = &Agent> {
-    view.agents.iter().filter(|agent| agent.state != AgentState::Dead)
-}
-
 /// Calls all agents of `view` that are not dead, concurrently. The results have the order of the view.
 pub async fn ask_all<T, F>(
     clients: &Arc<AgentClients>,
@@ -184,7 +169,7 @@ where
     F: Future<Output = Answer<T>>,
 {
     // Each call owns its arguments, so that none of them borrows from the request.
-    let agents: Vec<Agent> = living(view).cloned().collect();
+    let agents: Vec<Agent> = view.living().cloned().collect();
     let calls = agents.iter().map(|agent| call(Arc::clone(clients), agent.clone()));
     let calls: Vec<F> = calls.collect();
     let answers: Vec<Answer<T>> = stream::iter(calls).buffered(CALLS_MAX).collect().await;

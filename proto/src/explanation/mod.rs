@@ -11,9 +11,10 @@ mod tests;
 use crate::v1::agent_answer::Result as AgentResult;
 use crate::v1::{AgentAnswer, ExplainResponse, Explanation, FetchSummary, HoldKind, HostStatus};
 use crate::v1::{RobotsState, RobotsStatus, UrlFate, UrlStatus, explanation};
-use crivello_common::format::{bytes, count, duration, plural, table, times};
+use crivello_common::format::{bytes, count, duration, exact_delay, plural, table, times};
 use crivello_common::time::Timestamp;
 use crivello_common::view::Agent;
+use reason::failure_list;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -98,10 +99,8 @@ impl Explanation {
             lines.push(line("host", host.text()));
             lines.push(line("next", host.wait_text(now, |id| self.agent(id))));
             lines.extend(host.robots.iter().map(|robots| line("robots", robots.text(now))));
-            let failures = host.failures.iter().map(|(kind, n)| format!("{n} {kind}"));
-            let failures: Vec<String> = failures.collect();
-            if !failures.is_empty() {
-                lines.push(line("failures", format!("{} in a row", failures.join(", "))));
+            if !host.failures.is_empty() {
+                lines.push(line("failures", format!("{} in a row", failure_list(&host.failures))));
             }
         }
         lines.extend(self.error_lines());
@@ -261,21 +260,16 @@ impl HostStatus {
 impl RobotsStatus {
     fn text(&self, now: Timestamp) -> String {
         let failed = times(self.failures.into());
+        let unreachable = |effect: &str| format!("unreachable, {failed} in a row: {effect}");
         let mut text = format!("{}: ", self.origin);
         text.push_str(&match self.state() {
             RobotsState::Unspecified => "not known".to_owned(),
             RobotsState::Requested => "requested, no answer yet".to_owned(),
             RobotsState::AllAllowed => "everything is allowed".to_owned(),
             RobotsState::Rules => "rules known".to_owned(),
-            RobotsState::LastRules => {
-                format!("unreachable, {failed} in a row: the last known rules still apply")
-            }
-            RobotsState::Unreachable => {
-                format!("unreachable, {failed} in a row: nothing is allowed meanwhile")
-            }
-            RobotsState::GivenUp => {
-                format!("unreachable, {failed} in a row: given up, its URLs are discarded")
-            }
+            RobotsState::LastRules => unreachable("the last known rules still apply"),
+            RobotsState::Unreachable => unreachable("nothing is allowed meanwhile"),
+            RobotsState::GivenUp => unreachable("given up, its URLs are discarded"),
         });
         let (fetched, expires) = (Timestamp(self.fetched), Timestamp(self.expires));
         if fetched > Timestamp::ZERO {
@@ -286,7 +280,7 @@ impl RobotsStatus {
             left => write!(text, ", requested again in {}", duration(left)),
         };
         if let Some(delay) = self.crawl_delay_ms {
-            let _ = write!(text, ", Crawl-delay {}", duration(Duration::from_millis(delay)));
+            let _ = write!(text, ", Crawl-delay {}", exact_delay(Duration::from_millis(delay)));
         }
         text
     }

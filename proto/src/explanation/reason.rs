@@ -2,9 +2,10 @@
 
 use super::url::meaning;
 use crate::v1::wait::{Reason, RobotsUnreachable};
-use crate::v1::{DueStep, HostStatus, RobotsFirst, RobotsNeed, Wait, wait};
-use crivello_common::format::{count, duration, plural, times};
+use crate::v1::{DueStep, HostStatus, RobotsNeed, Wait, wait};
+use crivello_common::format::{count, duration, exact_delay, plural, times};
 use crivello_common::time::Timestamp;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 impl HostStatus {
@@ -14,7 +15,22 @@ impl HostStatus {
     pub fn wait_text(&self, now: Timestamp, agent: impl Fn(u32) -> String) -> String {
         let Some(wait) = &self.wait else { return "not known".to_owned() };
         let Some(reason) = &wait.reason else { return "not known".to_owned() };
-        let text = wait.text(reason, self, now, &agent);
+        let mut text = self.reason_text(wait, reason, now, &agent);
+        if let Some(first) = &wait.robots_first {
+            let need = match first.need() {
+                RobotsNeed::Unreachable => "it was unreachable",
+                RobotsNeed::Expired => "its rules have expired (politeness.robots-age-max)",
+                _ => "it is not known yet",
+            };
+            let origin = &first.origin;
+            text = format!("{text}; then {origin}/robots.txt is requested first: {need}");
+        }
+        if wait.crawl_stopped && !reason.is_final() {
+            text = match reason {
+                Reason::Due(_) => "the crawl in this directory is not running".to_owned(),
+                _ => format!("the crawl in this directory is not running; when it runs: {text}"),
+            };
+        }
         let left = Timestamp(wait.next).since(now);
         match reason {
             Reason::UnknownHost(_) | Reason::Empty(_) | Reason::InFlight(_) => text,
@@ -66,36 +82,11 @@ impl Reason {
     }
 }
 
-impl Wait {
-    fn text(
-        &self,
-        reason: &Reason,
-        host: &HostStatus,
-        now: Timestamp,
-        agent: &impl Fn(u32) -> String,
-    ) -> String {
-        let mut text = self.reason_text(reason, host, now, agent);
-        if let Some(RobotsFirst { origin, .. }) = &self.robots_first {
-            let need = match self.robots_first.as_ref().map(RobotsFirst::need) {
-                Some(RobotsNeed::Unreachable) => "it was unreachable",
-                Some(RobotsNeed::Expired) => "its rules have expired (politeness.robots-age-max)",
-                _ => "it is not known yet",
-            };
-            text = format!("{text}; then {origin}/robots.txt is requested first: {need}");
-        }
-        if !self.crawl_stopped || reason.is_final() {
-            return text;
-        }
-        match reason {
-            Reason::Due(_) => "the crawl in this directory is not running".to_owned(),
-            _ => format!("the crawl in this directory is not running; when it runs: {text}"),
-        }
-    }
-
+impl HostStatus {
     fn reason_text(
         &self,
+        wait: &Wait,
         reason: &Reason,
-        host: &HostStatus,
         now: Timestamp,
         agent: &impl Fn(u32) -> String,
     ) -> String {
@@ -121,12 +112,10 @@ impl Wait {
                 format!("{}: no more URLs are accepted", meaning(discard))
             }
             Reason::GivenUp(wait::GivenUp { failures }) => {
-                let failures = failures.iter().map(|(kind, n)| format!("{n} {kind}"));
-                let failures = failures.collect::<Vec<_>>().join(", ");
-                format!("its queued URLs were discarded after {failures} in a row")
+                format!("its queued URLs were discarded after {} in a row", failure_list(failures))
             }
             Reason::Empty(_) => {
-                format!("nothing is queued; {} fetched", plural(host.pages, "page"))
+                format!("nothing is queued; {} fetched", plural(self.pages, "page"))
             }
             Reason::OtherAgent(wait::OtherAgent { owner: id, replica: true }) => {
                 format!("{} fetches it; this agent holds a replica", owner(*id))
@@ -173,8 +162,8 @@ impl Wait {
                 )
             }
             Reason::GroupMoved(_) => "its group has just moved to this agent, which does not know \
-                                      when the host was last visited: it waits for one delay \
-                                      (politeness.delay)"
+                                      when the host was last visited: it waits for the delay of \
+                                      the host, or its Crawl-delay"
                 .to_owned(),
             Reason::Delay(wait::Delay { delay_ms, of_domain: true }) => format!(
                 "the delay of its domain, {} after the last request (politeness.domains)",
@@ -231,8 +220,8 @@ impl Wait {
                 format!("{visited}, another host at its address {address}, is being visited")
             }
             Reason::AddressQueue(wait::AddressQueue { address, hosts }) => {
-                let (hosts, come) =
-                    (plural(*hosts, "other host"), if *hosts == 1 { "comes" } else { "come" });
+                let come = if *hosts == 1 { "comes" } else { "come" };
+                let hosts = plural(*hosts, "other host");
                 format!(
                     "{hosts} at its address {address} {come} first, one at a time \
                      (politeness.ip-delay)"
@@ -252,43 +241,50 @@ impl Wait {
             Reason::AfterStart(_) => {
                 "caution: no visit begins before politeness.ip-delay after a start".to_owned()
             }
-            Reason::Due(due) => self.due(due, now),
-        }
-    }
-
-    /// Returns the text for a host that nothing prevents from being visited.
-    fn due(&self, due: &wait::Due, now: Timestamp) -> String {
-        let since = match self.next {
-            0 => "due".to_owned(),
-            next => format!("due for {}", duration(now.since(Timestamp(next)))),
-        };
-        match due.step() {
-            DueStep::Unspecified => since,
-            DueStep::Memory => format!(
-                "{since}, on disk: it waits for room among the {} in memory",
-                plural(due.hosts_in_memory, "host")
-            ),
-            DueStep::Queue => "the next URLs of its queue are being read from disk".to_owned(),
-            DueStep::Name => format!("{since}: its name is about to be resolved"),
-            DueStep::Pipeline => format!(
-                "{since}: pages arrive faster than they are parsed or written, so fetching waits"
-            ),
-            DueStep::Visits => {
-                let max = count(due.visits_max);
-                format!("{since}: all {max} visits are in flight (fetch.visits-max)")
-            }
-            DueStep::Fetcher => format!("{since}: the next free fetcher takes it"),
+            Reason::Due(due) => due_text(wait.next, due, now),
         }
     }
 }
 
+/// Returns the text for a host that nothing prevents from being visited.
+fn due_text(next: u64, due: &wait::Due, now: Timestamp) -> String {
+    let since = match next {
+        0 => "due".to_owned(),
+        next => format!("due for {}", duration(now.since(Timestamp(next)))),
+    };
+    match due.step() {
+        DueStep::Unspecified => since,
+        DueStep::Memory => format!(
+            "{since}, on disk: it waits for room among the {} in memory",
+            plural(due.hosts_in_memory, "host")
+        ),
+        DueStep::Queue => "the next URLs of its queue are being read from disk".to_owned(),
+        DueStep::Name => format!("{since}: its name is about to be resolved"),
+        DueStep::Pipeline => format!(
+            "{since}: pages arrive faster than they are parsed or written, so fetching waits"
+        ),
+        DueStep::Visits => {
+            let max = count(due.visits_max);
+            format!("{since}: all {max} visits are in flight (fetch.visits-max)")
+        }
+        DueStep::Fetcher => format!("{since}: the next free fetcher takes it"),
+    }
+}
+
+/// Returns the kinds of failures with their counts.
+pub(super) fn failure_list(failures: &BTreeMap<String, u32>) -> String {
+    let failures = failures.iter().map(|(kind, n)| format!("{n} {kind}"));
+    failures.collect::<Vec<_>>().join(", ")
+}
+
 fn crawl_delay(delay: &wait::CrawlDelay) -> String {
-    let kept = millis(delay.kept_ms);
+    let exact = |ms| exact_delay(Duration::from_millis(ms));
+    let kept = exact(delay.kept_ms);
     match delay.asked_ms {
         Some(asked) if asked > delay.kept_ms => format!(
             "Crawl-delay: its robots.txt asks for {}, which is capped at {kept} \
              (politeness.crawl-delay-max)",
-            millis(asked)
+            exact(asked)
         ),
         Some(_) => format!("Crawl-delay: its robots.txt asks for {kept} between requests"),
         None => format!("Crawl-delay: its robots.txt asked for {kept} between requests"),
@@ -322,11 +318,9 @@ fn address_resting(rest: &wait::AddressResting) -> String {
             "its address {address} may have been visited recently, by an earlier run or another \
              agent: it rests for {delay} (politeness.ip-delay)"
         ),
-        None => {
-            format!(
-                "its address {address} rests for {delay} after each visit (politeness.ip-delay)"
-            )
-        }
+        None => format!(
+            "its address {address} rests for {delay} after each visit (politeness.ip-delay)"
+        ),
     }
 }
 

@@ -21,15 +21,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsStream};
-use tower::Service;
+use tower::{BoxError, Service};
 use write_timeout::WriteTimeout;
 
 /// Maximum size of a request head, in bytes.
 const HEAD_SIZE_MAX: usize = 16 << 10;
 /// The pause after a failed accept, for example if no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
@@ -122,12 +120,7 @@ where
     let service = TowerToHyperService::new(service);
     let respond = service_fn(move |request| {
         let response = timeout(limits.response, service.call(request));
-        async {
-            match response.await {
-                Ok(response) => response.map_err(io::Error::other),
-                Err(_) => Err(late("the response")),
-            }
-        }
+        async { response.await.map_err(|_| late("the response"))?.map_err(io::Error::other) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())

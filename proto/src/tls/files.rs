@@ -77,12 +77,10 @@ pub(super) fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, TlsError>
     let whole = || {
         let mut bytes = Vec::new();
         File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > FILE_BYTES_MAX {
-            true => {
-                Err(Error::new(ErrorKind::FileTooLarge, "it is larger than any certificate file"))
-            }
-            false => Ok(bytes),
+        if bytes.len() as u64 <= FILE_BYTES_MAX {
+            return Ok(bytes);
         }
+        Err(Error::new(ErrorKind::FileTooLarge, "it is larger than any certificate file"))
     };
     whole().map_err(|error| TlsError::Unreadable(flag, path.to_owned(), error))
 }
@@ -112,19 +110,19 @@ impl Reloadable for TlsConfig {
     }
 
     fn build(pem: Pem) -> Result<Self, TlsError> {
-        let unusable = |why: String| TlsError::Unusable(why);
+        let invalid_ca =
+            |error: String| TlsError::Unusable(format!("invalid CA certificate: {error}"));
         let chain = certificates(&pem.certificate, "the certificate file")?;
         let key = key(&pem.key)?;
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&pem.ca, "the authority's file")? {
-            let added = roots.add(certificate);
-            added.map_err(|e| unusable(format!("invalid CA certificate: {e}")))?;
+            roots.add(certificate).map_err(|e| invalid_ca(e.to_string()))?;
         }
         let (roots, provider) = (Arc::new(roots), Arc::new(ring::default_provider()));
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
                 .build()
-                .map_err(|e| unusable(format!("invalid CA certificate: {e}")))?;
+                .map_err(|e| invalid_ca(e.to_string()))?;
         let untrusted = verify_own(verifier.as_ref(), &chain);
         let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])

@@ -6,7 +6,6 @@ use crate::reload::{Reloadable, Reloading};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::version::{TLS12, TLS13};
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,17 +22,11 @@ pub struct HttpsFiles {
 }
 
 /// The TLS configuration for browsers, reloaded when its files change. Clones share it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Https(Arc<Reloading<HttpsConfig>>);
 
-/// Hides the key.
-impl fmt::Debug for Https {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Https")
-    }
-}
-
-/// The TLS configuration for browsers.
+/// The TLS configuration for browsers. Only they know if they trust the certificate, so there is
+/// nothing to warn about.
 struct HttpsConfig {
     /// Contents of the files; `ca` is empty.
     pem: Pem,
@@ -67,9 +60,6 @@ impl Reloadable for HttpsConfig {
     fn contents(&self) -> &Pem {
         &self.pem
     }
-
-    /// Does nothing: only browsers know if they trust the certificate.
-    fn warn(&self, _: &HttpsFiles) {}
 
     fn effect(files: &HttpsFiles) -> String {
         let cert = files.cert.display();

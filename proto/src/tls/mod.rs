@@ -22,18 +22,11 @@ use std::sync::Arc;
 
 /// Mutual TLS: a node without a certificate of our authority is rejected, in both directions.
 /// Clones share the configuration.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<Reloading<TlsConfig>>,
     /// Limits log messages about outgoing connections.
-    log: Arc<RejectionLog>,
-}
-
-/// Hides the key.
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
+    pub(crate) log: Arc<RejectionLog>,
 }
 
 impl Tls {
@@ -72,9 +65,5 @@ impl Tls {
     /// node must also contain the name or address that we connect to.
     pub(crate) fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config.now().client)
-    }
-
-    pub(crate) fn log(&self) -> &RejectionLog {
-        &self.log
     }
 }

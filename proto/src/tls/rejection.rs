@@ -45,8 +45,8 @@ impl Rejection {
         Self { by, kind, text: text.into() }
     }
 
-    fn local(kind: RejectionKind, text: impl Into<String>) -> Self {
-        Self::new(RejectedBy::Local, kind, text)
+    pub(crate) fn broken(text: impl Into<String>) -> Self {
+        Self::new(RejectedBy::Neither, RejectionKind::Broken, text)
     }
 
     /// Returns the reason for an I/O error during the handshake.
@@ -54,64 +54,54 @@ impl Rejection {
     pub fn of_io(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             Some(error) => Self::of(error),
-            None => Self::new(
-                RejectedBy::Neither,
-                RejectionKind::Broken,
-                format!("the connection broke before it was trusted: {error}"),
-            ),
+            None => Self::broken(format!("the connection broke before it was trusted: {error}")),
         }
     }
 
     /// Returns the reason for a TLS error.
     #[must_use]
     pub fn of(error: &Error) -> Self {
-        match error {
+        let (kind, text) = match error {
             Error::NoCertificatesPresented => {
-                Self::local(RejectionKind::NoCertificate, "it has no certificate")
+                (RejectionKind::NoCertificate, "it has no certificate".to_owned())
             }
             Error::InvalidCertificate(error) => of_certificate(error),
-            Error::InvalidMessage(_) => Self::local(RejectionKind::NotTls, "it does not use TLS"),
-            Error::AlertReceived(alert) => of_alert(*alert),
-            other => {
-                Self::local(RejectionKind::Other, format!("the TLS handshake failed: {other}"))
+            Error::InvalidMessage(_) => (RejectionKind::NotTls, "it does not use TLS".to_owned()),
+            Error::AlertReceived(alert) => {
+                let (kind, text) = of_alert(*alert);
+                return Self::new(RejectedBy::Remote, kind, format!("it reports: {text}"));
             }
-        }
+            other => (RejectionKind::Other, format!("the TLS handshake failed: {other}")),
+        };
+        Self::new(RejectedBy::Local, kind, text)
     }
 }
 
-fn of_certificate(error: &CertificateError) -> Rejection {
+/// Returns the reason why we reject a certificate.
+fn of_certificate(error: &CertificateError) -> (RejectionKind, String) {
     use CertificateError as E;
-    match error {
-        E::ExpiredContext { not_after, .. } => Rejection::local(
-            RejectionKind::Expired,
-            format!("its certificate expired on {}", time(*not_after)),
-        ),
-        E::Expired => Rejection::local(RejectionKind::Expired, "its certificate has expired"),
-        E::NotValidYetContext { not_before, .. } => Rejection::local(
-            RejectionKind::NotYet,
-            format!("its certificate is not valid before {}: is a clock wrong?", time(*not_before)),
-        ),
-        E::NotValidYet => {
-            Rejection::local(RejectionKind::NotYet, "its certificate is not yet valid")
+    let (kind, text) = match error {
+        E::ExpiredContext { not_after, .. } => {
+            (RejectionKind::Expired, format!("expired on {}", time(*not_after)))
         }
+        E::Expired => (RejectionKind::Expired, "has expired".to_owned()),
+        E::NotValidYetContext { not_before, .. } => {
+            let from = time(*not_before);
+            (RejectionKind::NotYet, format!("is not valid before {from}: is a clock wrong?"))
+        }
+        E::NotValidYet => (RejectionKind::NotYet, "is not yet valid".to_owned()),
         // BadSignature means that the certificate is from another authority with the same name.
         E::UnknownIssuer | E::BadSignature => {
-            Rejection::local(RejectionKind::Authority, "its certificate is from another authority")
+            (RejectionKind::Authority, "is from another authority".to_owned())
         }
         E::NotValidForNameContext { expected, presented } => {
             let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
             let names = if names.is_empty() { "no name".to_owned() } else { names.join(", ") };
-            let name = expected.to_str();
-            Rejection::local(
-                RejectionKind::Name,
-                format!("its certificate is for {names}, not for {name}"),
-            )
+            (RejectionKind::Name, format!("is for {names}, not for {}", expected.to_str()))
         }
-        other => Rejection::local(
-            RejectionKind::Other,
-            format!("its certificate cannot be used: {other}"),
-        ),
-    }
+        other => (RejectionKind::Other, format!("cannot be used: {other}")),
+    };
+    (kind, format!("its certificate {text}"))
 }
 
 /// Returns the name in a text such as `DnsName("a.example")` or `IpAddress(10.0.0.1)`.
@@ -121,25 +111,23 @@ fn bare(name: &str) -> &str {
 }
 
 /// Returns the reason for an alert of the other node.
-fn of_alert(alert: AlertDescription) -> Rejection {
+fn of_alert(alert: AlertDescription) -> (RejectionKind, String) {
     use AlertDescription as A;
     let (kind, text) = match alert {
-        A::CertificateRequired => {
-            (RejectionKind::NoCertificate, "it requires a certificate".to_owned())
-        }
+        A::CertificateRequired => (RejectionKind::NoCertificate, "it requires a certificate"),
         A::CertificateExpired => {
-            (RejectionKind::Expired, "our certificate has expired or is not yet valid".to_owned())
+            (RejectionKind::Expired, "our certificate has expired or is not yet valid")
         }
         A::UnknownCA | A::DecryptError => {
-            (RejectionKind::Authority, "our certificate is from another authority".to_owned())
+            (RejectionKind::Authority, "our certificate is from another authority")
         }
         A::BadCertificate => (
             RejectionKind::Name,
-            "our certificate is broken, or not for the name by which it connects".to_owned(),
+            "our certificate is broken, or not for the name by which it connects",
         ),
-        other => (RejectionKind::Other, format!("{other:?}")),
+        other => return (RejectionKind::Other, format!("{other:?}")),
     };
-    Rejection::new(RejectedBy::Remote, kind, format!("it reports: {text}"))
+    (kind, text.to_owned())
 }
 
 /// Formats a time for messages.

@@ -40,7 +40,7 @@ fn each_character_has_its_due() {
     assert_eq!(slow(2), Some((true, false)));
     assert_eq!(slow(u32::MAX), Some((false, false)));
     assert_eq!(due(Character::named("x").dns(DnsWay::ServFail)), None);
-    assert_eq!(due(Character { port: Some(9), ..Character::named("x") }), None);
+    assert_eq!(due(Character { port: Some(81), ..Character::named("x") }), None);
     assert_eq!(due(Character::named("x").robots(Robots::Status(500))), None);
     let open = Robots::Redirects { hops: 6, to: None };
     assert_eq!(due(Character::named("x").robots(open)), Some((false, false)));

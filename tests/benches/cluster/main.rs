@@ -128,8 +128,7 @@ fn crawl_alone(web: Spec) -> Cost {
         .delays("0s", "0s")
         .set(&format!("fetch.visits-max={VISITS_MAX}"))
         .within(Duration::from_secs(1_800));
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     Cost {
         who: "`crivello crawl`".to_owned(),
         n_pages: usize::try_from(ended.count("totals/pages")).expect("a number of pages that fits"),
@@ -193,9 +192,7 @@ fn takeover(seed: u32) -> f64 {
     let mut cluster = Cluster::new(Spec::new(seed.into()).size(60, 1, 100).ips(0))
         .delays(delay, Duration::ZERO)
         .set(&format!("cluster.lease={}s", LEASE.as_secs()))
-        .start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.1);
+        .start_until(3, 0.1);
     let killed = cluster.web.log().now();
     cluster.kill9("b");
     cluster.delete_disk("b");

@@ -59,8 +59,14 @@ impl FakeState {
         let (id, process) = agent;
         loop {
             let epoch = self.epoch.load(Relaxed);
-            let request =
-                v1::HeartbeatRequest { id, process, epoch, replicated: true, quota: None };
+            let request = v1::HeartbeatRequest {
+                id,
+                process,
+                epoch,
+                scanned: true,
+                settled_epoch: epoch,
+                ..v1::HeartbeatRequest::default()
+            };
             if let Ok(answer) = client.heartbeat(request).await {
                 self.epoch.store(answer.into_inner().epoch, Relaxed);
             }
@@ -156,6 +162,7 @@ impl FakeAgent {
                 ..Default::default()
             }],
             fetches: vec![self.fetch()],
+            is_owned: is_owner,
             ..v1::HostStatus::default()
         }
     }
@@ -205,6 +212,13 @@ impl FakeAgent {
 
 #[tonic::async_trait]
 impl Control for FakeAgent {
+    async fn get_cluster_view(
+        &self,
+        _: Request<v1::GetClusterViewRequest>,
+    ) -> Result<Response<v1::ClusterView>, Status> {
+        Err(Status::unimplemented("an agent of an older version"))
+    }
+
     type SeedStream = Empty<Result<v1::SeedResponse, Status>>;
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {

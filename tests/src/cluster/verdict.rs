@@ -19,6 +19,17 @@ pub struct Ended {
 }
 
 impl Cluster {
+    /// Waits for the end of the crawl, stops the cluster, and judges it: see [`Self::wait`],
+    /// [`Self::stop`] and [`Self::assert_clean`].
+    ///
+    /// # Panics
+    /// Panics on a timeout, if a process does not end in order, or on a violation.
+    pub fn finish(&mut self, repeats_max: u64) -> Ended {
+        self.wait();
+        let _ = self.stop();
+        self.assert_clean(repeats_max)
+    }
+
     /// Judges a stopped cluster. Each due page was fetched at the promised pace, and at most
     /// `repeats_max` were fetched again. Each is archived, and at most as many are archived again,
     /// except pages that only an agent with a deleted disk had.

@@ -10,12 +10,12 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// Families in the order of the page.
-    pub families: Vec<Told>,
+    pub families: Vec<SampledFamily>,
 }
 
 /// A family of metrics.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct SampledFamily {
     /// Name without `_total`.
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
@@ -39,7 +39,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-impl Told {
+impl SampledFamily {
     /// Returns the name as in queries: the name of a counter has `_total`.
     #[must_use]
     pub fn full_name(&self) -> String {
@@ -49,9 +49,9 @@ impl Told {
 }
 
 impl Page {
-    /// Returns the family with this [`Told::full_name`].
+    /// Returns the family with this [`SampledFamily::full_name`].
     #[must_use]
-    pub fn family(&self, name: &str) -> Option<&Told> {
+    pub fn family(&self, name: &str) -> Option<&SampledFamily> {
         self.families.iter().find(|family| family.full_name() == name)
     }
 
@@ -138,10 +138,10 @@ fn take(page: &mut Page, line: &str) -> Result<(), String> {
         if !is_name(name) || rest.is_empty() {
             return Err("missing name or help".to_owned());
         }
-        page.families.push(Told {
+        page.families.push(SampledFamily {
             name: name.to_owned(),
             help: rest.to_owned(),
-            ..Told::default()
+            ..SampledFamily::default()
         });
         return Ok(());
     }
@@ -205,7 +205,7 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
     Err("an unterminated label value".to_owned())
 }
 
-fn check(family: &Told) -> Result<(), String> {
+fn check(family: &SampledFamily) -> Result<(), String> {
     if family.unit.as_ref().is_some_and(|unit| !family.name.ends_with(&format!("_{unit}"))) {
         return Err("the name does not end with the unit".to_owned());
     }
@@ -220,7 +220,7 @@ fn check(family: &Told) -> Result<(), String> {
     }
 }
 
-fn check_counter(family: &Told) -> Result<(), String> {
+fn check_counter(family: &SampledFamily) -> Result<(), String> {
     let name = family.full_name();
     if family.name.ends_with("_total") {
         return Err("the family of a counter must not end with _total".to_owned());
@@ -232,7 +232,7 @@ fn check_counter(family: &Told) -> Result<(), String> {
 
 /// Checks each histogram: its buckets are in order and cumulative, the last one equals the count,
 /// and there is a sum.
-fn check_histogram(family: &Told) -> Result<(), String> {
+fn check_histogram(family: &SampledFamily) -> Result<(), String> {
     type Parts = (Vec<(f64, f64)>, Option<f64>, Option<f64>);
     let mut all: BTreeMap<BTreeMap<String, String>, Parts> = BTreeMap::new();
     for sample in &family.samples {

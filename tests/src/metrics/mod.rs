@@ -3,5 +3,5 @@
 mod exposition;
 mod promql;
 
-pub use exposition::{Page, Sample, Told, get, parse};
+pub use exposition::{Page, Sample, SampledFamily, get, parse};
 pub use promql::{Use, uses};

@@ -3,9 +3,8 @@
 //! `CRIVELLO_TEST_PICTURES=DIR` saves screenshots of all views, including those of README.md.
 
 use super::browser::Browser;
-use super::cluster;
+use super::{cluster, open, wait_until_running};
 use crivello_tests::Cluster;
-use crivello_tests::{Load, Permits};
 use std::path::PathBuf;
 
 const VIEWS: [&str; 6] = ["overview", "hosts", "errors", "fetches", "traces", "settings"];
@@ -94,14 +93,11 @@ pub fn go(browser: &Browser, cluster: &mut Cluster, view: &str) {
 
 #[test]
 fn the_page_is_fit_for_everyone() {
-    let _permits = Permits::take(Load::All);
-    let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster(300).start(3);
-    let ours = format!("http://{}/", cluster.dashboard());
-    browser.open(&ours);
+    let opened = open(|| cluster(300).start(3));
+    let Some((_permits, browser, mut cluster, ours)) = opened else { return };
     cluster.seed();
     cluster.wait_for_share(0.01);
-    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
+    wait_until_running(&mut cluster, &browser);
     let pictures = pictures();
     for (size, width) in [(DESK, "desk"), (PHONE, "phone")] {
         for (dark, scheme) in [(false, "light"), (true, "dark")] {

@@ -33,6 +33,21 @@ fn cluster(pages: u32) -> Cluster {
         .with_dashboard()
 }
 
+/// Opens the dashboard of a new cluster in a browser, and returns both with the dashboard's URL.
+/// Returns `None` if there is no browser.
+fn open(start: impl FnOnce() -> Cluster) -> Option<(Permits, Browser, Cluster, String)> {
+    let permits = Permits::take(Load::All);
+    let mut browser = Browser::start()?;
+    let cluster = start();
+    let ours = format!("http://{}/", cluster.dashboard());
+    browser.open(&ours);
+    Some((permits, browser, cluster, ours))
+}
+
+fn wait_until_running(cluster: &mut Cluster, browser: &Browser) {
+    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
+}
+
 /// Returns an answer of the API.
 fn api(at: SocketAddr, path: &str) -> Value {
     let mut stream = TcpStream::connect(at).expect("the dashboard listens");
@@ -110,16 +125,13 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
 
 #[test]
 fn the_page_shows_what_is_so() {
-    let _permits = Permits::take(Load::All);
-    let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster(30).start(3);
+    let opened = open(|| cluster(30).start(3));
+    let Some((_permits, browser, mut cluster, ours)) = opened else { return };
     let at = cluster.dashboard();
-    browser.open(&format!("http://{at}/"));
-    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
+    wait_until_running(&mut cluster, &browser);
     cluster.seed();
     cluster.wait_for_share(0.2);
     assert_same_numbers(&mut cluster, &browser);
-    let ours = format!("http://{at}/");
 
     // An agent dies.
     cluster.kill9("b");
@@ -165,11 +177,9 @@ fn the_page_shows_what_is_so() {
 
 #[test]
 fn a_frozen_coordinator_is_shown_as_lost() {
-    let _permits = Permits::take(Load::All);
-    let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster(30).start(1);
-    browser.open(&format!("http://{}/", cluster.dashboard()));
-    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
+    let opened = open(|| cluster(30).start(1));
+    let Some((_permits, browser, mut cluster, _)) = opened else { return };
+    wait_until_running(&mut cluster, &browser);
     cluster.freeze(COORDINATOR);
     cluster.until("the page shows that the coordinator does not respond", |_| {
         browser.text("#lost").contains("last update at")

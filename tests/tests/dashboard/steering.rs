@@ -2,11 +2,10 @@
 //! effect, as the web confirms. With a token, nothing can be seen or changed without it.
 
 use super::browser::Browser;
-use super::cluster;
 use super::looks::{FAULTS, go};
+use super::{cluster, open, wait_until_running};
 use crivello_tests::Cluster;
 use crivello_tests::cluster::COORDINATOR;
-use crivello_tests::{Load, Permits};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,11 +33,8 @@ fn shortest_gap(cluster: &Cluster, since: u64) -> (Option<u64>, usize) {
 
 #[test]
 fn a_setting_is_changed_by_typing_and_is_in_force() {
-    let _permits = Permits::take(Load::All);
-    let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster(300).start(2);
-    let ours = format!("http://{}/", cluster.dashboard());
-    browser.open(&ours);
+    let opened = open(|| cluster(300).start(2));
+    let Some((_permits, browser, mut cluster, ours)) = opened else { return };
     cluster.seed();
     cluster.wait_for_share(0.01);
     go(&browser, &mut cluster, "settings");
@@ -92,13 +88,10 @@ fn a_setting_is_changed_by_typing_and_is_in_force() {
 
 #[test]
 fn who_does_not_show_the_token_sees_and_changes_nothing() {
-    let _permits = Permits::take(Load::All);
-    let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster(3).with_certs(&["a"]).start(1);
-    let ours = format!("http://{}/", cluster.dashboard());
+    let opened = open(|| cluster(3).with_certs(&["a"]).start(1));
+    let Some((_permits, browser, mut cluster, ours)) = opened else { return };
     let login = format!("{ours}login");
     let here = |browser: &Browser| browser.eval("location.href").as_str().map(str::to_owned);
-    browser.open(&ours);
     assert_eq!(here(&browser), Some(login.clone()), "something is shown before the login");
     assert_eq!(browser.eval(FAULTS), "");
 
@@ -144,7 +137,7 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
     let token = token.lines().next().expect("a line").to_owned();
     browser.write("[name='token']", &token);
     browser.click("#login button");
-    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
+    wait_until_running(&mut cluster, &browser);
     assert_eq!(here(&browser), Some(ours.clone()));
     assert_eq!(browser.eval("document.cookie"), "", "scripts can read the session cookie");
     browser.click("#pause");

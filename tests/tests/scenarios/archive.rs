@@ -41,8 +41,7 @@ fn scene(spec: Spec) -> Scene {
 
 /// Crawls everything politely and reads the archive.
 fn crawled(scene: &Scene) -> Archive {
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let _ = scene.crawl().succeeded();
     let pace = Pace::delays(Duration::from_millis(20), Duration::ZERO);
     scene.assert_clean(&scene.judge(Limits::default(), pace));
     Archive::read(&scene.out())
@@ -148,8 +147,7 @@ fn a_revisit_never_comes_before_its_original() {
         .delays("0ms", "0ms")
         .set("store.gzip-level=9")
         .set("state.parser-threads=4");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let _ = scene.crawl().succeeded();
     // The reader checks the order.
     let archive = Archive::read(&scene.out());
     assert!(archive.of_kind("revisit").count() > 100, "too few duplicates");
@@ -184,8 +182,7 @@ fn a_body_that_was_cut_off_says_so() {
     let endless = Character::named("endless").manner(Manner::EndlessBody);
     let spec = Spec::new(seed()).size(1, 1, 3).host("endless.test", endless);
     let scene = scene(spec).set("fetch.body-size-max=100KiB");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     let archive = Archive::read(&scene.out());
     let pages = archive.pages();
     let (truncated, whole): (Vec<&Record>, Vec<&Record>) =
@@ -266,8 +263,7 @@ fn warcio_reads_every_record_and_finds_the_digests_right() {
         .set("store.file-size-max=1MiB")
         .set("store.outlinks=true")
         .set("fetch.body-size-max=100KiB");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let _ = scene.crawl().succeeded();
     let archive = Archive::read(&scene.out());
     let files = listed(&scene.out().join("warc"), ".warc.gz");
     let checked = run(&warcio, &["check", "-v"], &files);
@@ -308,5 +304,35 @@ fn a_flipped_byte_is_found() {
     if let Some(warcio) = warcio() {
         let checked = run(&warcio, &["check"], &[path]);
         assert!(!checked.status.success(), "warcio");
+    }
+}
+
+/// With the web's own authority among the root certificates, with other root certificates, and over
+/// plain HTTP. Readers that do not know the field still read the records.
+#[test]
+fn each_record_says_whether_the_certificate_was_valid() {
+    for (trusted, expected) in [(true, "valid"), (false, "unknown-issuer")] {
+        let scene = scene(varied(seed()).tls(0.5));
+        let roots = scene.dir().join("roots.pem");
+        let other = simweb::tls::TestAuthority::new().expect("an authority").pem();
+        let authority = scene.web.authority_pem().expect("some hosts use TLS");
+        std::fs::write(&roots, if trusted { authority } else { &other }).expect("written");
+        let mut command = scene.command();
+        command.env("SSL_CERT_FILE", &roots).env_remove("SSL_CERT_DIR");
+        let _ = scene.end(scene.start_as(command)).succeeded();
+        let archive = Archive::read(&scene.out());
+        let (mut n_https, mut n_http) = (0, 0);
+        for record in archive.captures() {
+            let certificate = record.field("X-Crivello-Certificate");
+            if record.url().starts_with("https:") {
+                assert_eq!(certificate, Some(expected), "{}", record.url());
+                n_https += 1;
+            } else {
+                assert_eq!(certificate, None, "{}", record.url());
+                n_http += 1;
+            }
+        }
+        assert!(n_https > 10 && n_http > 10, "{n_https} over TLS, {n_http} without");
+        assert!(archive.of_kind("request").all(|r| r.field("X-Crivello-Certificate").is_none()));
     }
 }

@@ -4,7 +4,6 @@
 
 use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Ended, Scene, assert_agreement, binary, output, seed};
-use rustix::process::{Pid, Signal, kill_process};
 use simweb::{Character, DnsWay, Limits, Pace, Spec};
 use std::collections::BTreeMap;
 use std::fs;
@@ -138,8 +137,7 @@ fn two_processes_on_one_directory_do_not_meet() {
     let stderr = String::from_utf8_lossy(&second.stderr);
     assert!(matches!(second.status.code(), Some(64 | 70)), "{:?} {stderr}", second.status);
     assert!(stderr.contains("another process"), "{stderr}");
-    let ended = scene.end(first);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.end(first).succeeded();
     let pace = Pace::delays(Duration::from_millis(100), Duration::ZERO);
     scene.assert_clean(&scene.judge(Limits::default(), pace));
     assert_agreement(&scene, &ended);
@@ -176,8 +174,7 @@ fn without_dns_it_ends_and_says_why() {
         .set("dns.error-ttl=50ms")
         .set("politeness.backoff-first=20ms")
         .set("politeness.backoff-max=50ms");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     assert_eq!(ended.count("totals/pages"), 0);
     assert_eq!(ended.count("totals/urls_queued"), 0);
     let told = format!("{}{}", ended.report["errors"], ended.report["skipped"]);
@@ -189,16 +186,15 @@ fn without_dns_it_ends_and_says_why() {
 #[test]
 fn without_a_network_it_ends_and_says_why() {
     // The names resolve, but nothing listens at the addresses.
-    let nobody = Character { port: Some(1), ..Character::named("nobody") };
+    let nobody = Character { port: Some(2), ..Character::named("nobody") };
     let gone = Character::named("gone").dns(DnsWay::NoSuchName);
     let spec = Spec::new(seed()).size(1, 1, 1).host("nobody.test", nobody).host("gone.test", gone);
     let scene = Scene::new(spec)
         .delays("10ms", "0ms")
         .set("politeness.backoff-first=20ms")
         .set("politeness.backoff-max=50ms")
-        .seeds(&["http://nobody.test:1/", "http://gone.test:1/"]);
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        .seeds(&["http://nobody.test:2/", "http://gone.test:2/"]);
+    let ended = scene.crawl().succeeded();
     assert_eq!((ended.count("totals/pages"), ended.count("totals/urls_queued")), (0, 0));
     let told = format!("{}{}", ended.report["errors"], ended.report["skipped"]);
     assert!(told.contains("connect") && told.contains("dns"), "{told}");
@@ -221,8 +217,7 @@ impl Stopped {
         for _ in 0..3 {
             let mut child = scene.start();
             scene.wait_for_requests(&mut child, scene.web.log().len() + 20);
-            let pid = Pid::from_child(&child);
-            kill_process(pid, Signal::INT).expect("a signal to the child");
+            child.stop();
             assert_eq!(scene.end(child).code, Some(130));
         }
         let kept = scene.dir().join("kept");

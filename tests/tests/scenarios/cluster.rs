@@ -14,6 +14,8 @@ mod coordinator;
 mod cuts;
 mod joins_and_drains;
 mod kills;
+mod liveness;
+mod recovery;
 mod together;
 
 use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
@@ -49,9 +51,7 @@ fn cluster(web: Spec) -> Cluster {
 /// Waits for the end of the crawl, stops the cluster, and judges it.
 #[expect(clippy::print_stdout, reason = "output of a failed test")]
 fn finish(cluster: &mut Cluster, repeats_max: u64) {
-    cluster.wait();
-    let _ = cluster.stop();
-    let ended = cluster.assert_clean(repeats_max);
+    let ended = cluster.finish(repeats_max);
     println!(
         "{} pages, {} fetched again, {} archived again; the maximum is {repeats_max}",
         ended.report.n_pages, ended.report.n_repeats, ended.n_archived_again

@@ -1,12 +1,13 @@
 //! Simulation of the protocol by which agents hand groups over: thousands of schedules of joins,
 //! drains, crashes, delays, losses and cuts, each from a seed.
 //!
-//! The agents' replication engine and the coordinator's membership are real. The clock, the
-//! network, the disks, and pages that link to each other are simulated. A crash reverts a disk to
-//! its last commit. Three things are checked: two agents never visit a group at once; every page
-//! that was accepted or linked is fetched, whatever single disk is lost; in the end each row is on
-//! the disks of its owner and its replicas, and on no other. Without crashes no page is fetched
-//! twice.
+//! The agents' replication engine and the coordinator's membership are real. The clocks, which
+//! differ, the network, the disks, and pages that link to each other are simulated. A crash reverts a
+//! disk to its last commit, a power cut to one that is not older than the last sync. These are
+//! checked: two agents never visit a group at once; whatever is acknowledged is synced on as many
+//! disks as promised; every page that was accepted or linked is fetched, whatever single disk is lost;
+//! in the end each row is on the disks of its owner and its replicas, and on no other, and each record
+//! in an archive. Without crashes no page is fetched twice.
 //!
 //! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
 //! `CRIVELLO_TEST_SCHEDULES=…` sets the number of schedules of each kind.
@@ -55,6 +56,21 @@ fn agents_die_with_and_without_their_disks() {
 }
 
 #[test]
+fn a_disk_is_lost_at_any_moment() {
+    run(Kind::LostDisks);
+}
+
+#[test]
+fn the_power_is_cut() {
+    run(Kind::PowerCuts);
+}
+
+#[test]
 fn the_network_is_cut_and_the_coordinator_down() {
     run(Kind::Cuts);
+}
+
+#[test]
+fn the_coordinator_is_isolated_with_newcomers() {
+    run(Kind::Isolation);
 }

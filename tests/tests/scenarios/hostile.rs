@@ -33,8 +33,7 @@ fn healthy(domains: u32, pages: u32) -> Spec {
 }
 
 fn crawl_and_judge(scene: &Scene, limits: Limits) -> Ended {
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     scene.assert_clean(&scene.judge(limits, Pace::delays(DELAY, Duration::from_millis(10))));
     ended
 }
@@ -151,8 +150,7 @@ fn spaces_without_end_end_at_the_limits() {
         .delays("5ms", "0s")
         .arg("--max-pages-per-host=20")
         .set("limits.hosts-per-domain-max=6");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     let limits = Limits { pages_per_host_max: Some(20), ..Limits::default() };
     let pace = Pace::delays(Duration::from_millis(5), Duration::ZERO);
     scene.assert_clean(&scene.judge(limits, pace));

@@ -6,7 +6,6 @@ use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Ended, Scene, assert_agreement, binary, is_page, output, seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use rustix::process::{Pid, Signal, kill_process};
 use simweb::{Character, Entry, Limits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
@@ -45,11 +44,6 @@ fn scene(seed: u64) -> Scene {
 
 fn pace() -> Pace {
     Pace::delays(DELAY, IP_DELAY)
-}
-
-fn signal(child: &Child, signal: Signal) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
-    kill_process(pid, signal).expect("a signal to the child");
 }
 
 /// Returns the number of complete answers with a page beyond the first one.
@@ -95,8 +89,7 @@ fn kills_lose_nothing_and_archive_nothing_twice() {
         child.kill().expect("kill the child");
         let _ = scene.end(child);
     }
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     assert!(ended.stderr.contains("resum") || ended.report["resumed"] == true);
     // Pages in flight, in the open commit, and in transit between the two.
     let repeats_max = n_kills * (VISITS_MAX + COMMIT_PAGES_MAX);
@@ -155,7 +148,7 @@ fn ctrl_c_ends_in_order_and_nothing_is_fetched_twice() {
         let mut child = scene.start();
         let n_requests = scene.web.log().len() + 40;
         scene.wait_for_requests(&mut child, n_requests);
-        signal(&child, Signal::INT);
+        child.stop();
         let ended = scene.end(child);
         assert_eq!(ended.code, Some(130), "{}", ended.stderr);
         assert_eq!(ended.report["ended"], "stopped", "{}", ended.report);
@@ -163,8 +156,7 @@ fn ctrl_c_ends_in_order_and_nothing_is_fetched_twice() {
         let archive = Archive::read(&scene.out());
         assert_eq!(ended.count("totals/pages"), archive.pages().len() as u64);
     }
-    let ended = resume_bare(&scene);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = resume_bare(&scene).succeeded();
     scene.assert_clean(&scene.judge(Limits::default(), pace()));
     assert_agreement(&scene, &ended);
 }
@@ -181,14 +173,13 @@ fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 3);
     sleep(Duration::from_millis(300));
-    signal(&child, Signal::INT);
+    child.stop();
     scene.wait_for_log(&mut child, "stopping");
-    signal(&child, Signal::INT);
+    child.stop();
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(ended.report.is_null(), "the second signal did not exit at once: {}", ended.report);
-    let ended = resume_bare(&scene);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = resume_bare(&scene).succeeded();
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
     scene.assert_clean(&scene.judge(Limits::default(), pace).allow_repeats(4));
     assert_agreement(&scene, &ended);
@@ -210,7 +201,7 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
     let scene = scene(seed());
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 40);
-    signal(&child, Signal::INT);
+    child.stop();
     assert_eq!(scene.end(child).code, Some(130));
     let before = (contents(&scene.out()), contents(&scene.out().join("warc")));
     let n_requests = scene.web.log().len();
@@ -236,8 +227,7 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
         assert!(before == after, "{args:?} changed files");
         assert_eq!(scene.web.log().len(), n_requests, "{args:?} fetched something");
     }
-    let ended = resume_bare(&scene);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = resume_bare(&scene).succeeded();
     scene.assert_clean(&scene.judge(Limits::default(), pace()));
     assert_agreement(&scene, &ended);
 }
@@ -274,7 +264,7 @@ fn start_cost(n_urls: usize) -> (u64, u64) {
         writeln!(pipe, "{}x/{n}", seeds[n % seeds.len()]).expect("the crawler reads its input");
     }
     drop(pipe);
-    signal(&child, Signal::INT);
+    child.stop();
     assert_eq!(child.wait().expect("waited for").code(), Some(130));
     let state = std::fs::read_dir(scene.out().join("state")).expect("a state");
     let size = state.map(|entry| entry.expect("an entry").metadata().map_or(0, |m| m.len())).sum();

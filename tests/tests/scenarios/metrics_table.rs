@@ -5,7 +5,7 @@
 //! by a label that does not exist.
 
 use crivello_agent::Crawl;
-use crivello_common::config::Settings;
+use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::metrics::{FamilyInfo, MetricKind};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_tests::metrics::{Page, parse, uses};
@@ -150,7 +150,7 @@ fn a_coordinator_tells_what_is_described() {
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listen = Listen { at, tls: None, token: None };
     let settings = settings();
-    let begun = Coordinator::start(dir.path(), &settings, listen);
+    let begun = Coordinator::start(dir.path(), &settings, TypedSettings::new(), listen);
     let coordinator = runtime.block_on(begun).expect("the coordinator starts");
     let text = crivello_coordinator::metrics::render(coordinator.meter());
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));

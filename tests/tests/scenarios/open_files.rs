@@ -20,8 +20,7 @@ fn crawl_under(ulimits: &str) -> (Scene, Ended) {
         .env("NO_COLOR", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    let ended = scene.end(scene.start_as(command));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.end(scene.start_as(command)).succeeded();
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
     scene.assert_clean(&scene.judge(Limits::default(), pace));
     (scene, ended)

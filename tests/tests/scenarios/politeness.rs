@@ -20,8 +20,7 @@ const fn ms(n: u64) -> Duration {
 
 /// Runs a crawl to its end and has every gap judged.
 fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Judgment) {
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     let report = scene.assert_clean(&scene.judge(Limits::default(), pace));
     (ended, report)
 }
@@ -205,4 +204,38 @@ fn without_a_robots_txt_nothing_is_fetched() {
     }
     let given_up = ended.count("skipped/robots-unreachable") + ended.count("skipped/gave-up");
     assert_eq!(given_up, 3, "{}", ended.report);
+}
+
+/// Hosts whose robots.txt redirect to pages of another host, which disallows them. That host is asked
+/// for its robots.txt at most; in a crawl of other hosts only, for nothing.
+#[test]
+fn a_robots_txt_that_redirects_to_a_page_of_another_host_is_not_followed() {
+    for in_scope in [true, false] {
+        let spec = shared(2, 0, 4).with_robots_deputies("victim.test");
+        let mut scene = Scene::new(spec)
+            .delays("40ms", "10ms")
+            .set("politeness.backoff-first=100ms")
+            .set("politeness.robots-age-max=1s");
+        let mut limits = Limits::default();
+        if !in_scope {
+            scene = scene.set("links.exclude=[{ host-suffix = \"victim.test\" }]");
+            let out: Vec<String> = scene.web.seeds();
+            let kept: Vec<&str> =
+                out.iter().map(String::as_str).filter(|url| !url.contains("victim")).collect();
+            scene = scene.seeds(&kept);
+            limits.host_suffixes = ["site0.test", "site1.test"].map(str::to_owned).to_vec();
+        }
+        let ended = scene.crawl().succeeded();
+        scene.assert_clean(&scene.judge(limits, Pace::delays(ms(40), ms(10))));
+        let log = scene.web.log().entries();
+        let at_victim: Vec<&str> =
+            log.iter().filter(|e| e.host == "victim.test").map(|e| e.path.as_str()).collect();
+        let wanted: &[&str] = if in_scope { &["/robots.txt"] } else { &[] };
+        assert_eq!(at_victim, wanted, "in scope: {in_scope}");
+        let asked = log.iter().filter(|e| e.host == "deputy1.test").count();
+        assert!(asked > 1, "the robots.txt of the deputies were not requested again");
+        assert!(ended.count("skipped/robots-redirect") >= 5, "{}", ended.report);
+        let no_rules = ended.count("skipped/robots-unreachable") + ended.count("skipped/gave-up");
+        assert_eq!(no_rules, 5, "{}", ended.report);
+    }
 }

@@ -1,8 +1,10 @@
-//! Private addresses: no private, loopback or link-local address is ever contacted, whatever leads
-//! a crawl there, unless a setting allows the network. Each refused URL is counted.
+//! Private addresses and denied ports: no private, loopback or link-local address is ever contacted,
+//! and no port that no web site uses, whatever leads a crawl there, unless a setting allows it. Each
+//! refused URL is counted.
 
 #![expect(clippy::print_stdout, reason = "a skipped scenario prints the reason")]
 
+use crivello_common::ports::PortPolicy;
 use crivello_tests::{Ended, Scene};
 use simweb::{Character, Content, DnsWay, Limits, Manner, Pace, Robots, Spec};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -91,8 +93,7 @@ fn crawl(scene: Scene) -> (Scene, Ended) {
         .set("dns.ttl-min=0s")
         .set("politeness.backoff-first=100ms")
         .set("politeness.robots-age-max=2s");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
     (scene, ended)
 }
 
@@ -192,4 +193,64 @@ fn a_configuration_line_allows_a_network() {
     };
     assert!(there("127.0.0.1", "/literal"), "the literal was not fetched");
     assert!(there("loop.test", "/") && there("loop.test", "/s3/p3.html"), "{log:?}");
+}
+
+/// Listens on as many ports of an address as the system permits; the others stay unwatched.
+fn watch_ports(address: Ipv4Addr, ports: &[u16]) -> Canary {
+    Canary(ports.iter().filter_map(|&port| TcpListener::bind((address, port)).ok()).collect())
+}
+
+/// A page links to every denied port of another host, redirects go there, and a robots.txt too.
+#[test]
+fn ports_that_no_web_site_uses_are_not_contacted() {
+    let address = Ipv4Addr::new(127, 1, 77, 7);
+    let policy = PortPolicy::default();
+    let ports: Vec<u16> = policy.denied().iter().copied().filter(|&port| port > 0).collect();
+    let canary = watch_ports(address, &ports);
+    println!("{} of {} ports are watched", canary.0.len(), ports.len());
+    assert!(canary.0.len() >= 20, "too few ports can be watched");
+    let links: Vec<String> =
+        ports.iter().map(|port| format!("http://target.test:{port}/linked")).collect();
+    let redirect = |location: &str| {
+        Character::default().manner(Manner::RedirectTo { location: location.to_owned() }).pages(1)
+    };
+    let at = |port: u16| format!("http://target.test:{port}/robots.txt");
+    let spec = |port: u16| {
+        Spec::new(6)
+            .size(1, 1, 4)
+            .host("target.test", Character { ip: Some(address), ..Character::default() }.pages(2))
+            .host("links.test", Character::default().content(Content::Foreign(links.clone())))
+            .host("moved.test", redirect(&format!("https://target.test:{port}/moved")))
+            .host("rules.test", Character::default().robots(Robots::RedirectTo(at(port))).pages(1))
+    };
+    let (scene, ended) = crawl(Scene::new(spec(6379)));
+    assert_untouched(&scene, &ended, &canary);
+    let denied = ended.count("skipped/port-denied");
+    assert_eq!(denied, ports.len() as u64 + 1, "{}", ended.report);
+    assert!(ended.count("skipped/robots-redirect") > 0, "{}", ended.report);
+
+    // A setting allows one of them.
+    let scene = Scene::new(spec(6379)).set("fetch.ports-allowed=[6379]");
+    let scene = scene
+        .delays("50ms", "10ms")
+        .set("fetch.connect-timeout=300ms")
+        .set("fetch.first-byte-timeout=300ms")
+        .set("politeness.backoff-first=100ms")
+        .set("politeness.robots-age-max=1s");
+    let ended = scene.crawl().succeeded();
+    let watches = |port| canary.0.iter().any(|l| l.local_addr().expect("bound").port() == port);
+    if watches(6379) {
+        assert!(canary.knocks() > 0, "the allowed port was not contacted");
+    }
+    assert_eq!(ended.count("skipped/port-denied"), ports.len() as u64 - 1, "{}", ended.report);
+}
+
+#[test]
+fn a_seed_at_a_denied_port_is_refused_with_the_reason() {
+    let scene = Scene::new(Spec::new(7).size(1, 1, 2)).seeds(&["http://h0.site0.test:6379/"]);
+    let scene = scene.allow_log_line("port-denied").allow_log_line("ports-allowed");
+    let ended = scene.crawl();
+    let said = scene.said();
+    assert!(said.contains("fetch.ports-allowed"), "{said}");
+    assert!(scene.web.log().entries().is_empty(), "{:?}", ended.code);
 }

@@ -98,9 +98,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
         assert!(words.contains("token"), "{words}");
         assert_eq!(shown(&secrets, &words), None::<&str>, "{name}'s command line");
     }
-    cluster.wait();
-    let _ = cluster.stop();
-    let _ = cluster.assert_clean(0);
+    cluster.finish(0);
     assert_eq!(shown(&secrets, &status), None, "{status}");
     for name in ["coordinator", "a", "b"] {
         assert_eq!(shown(&secrets, &cluster.said_by(name)), None, "{name}'s log");
@@ -170,9 +168,7 @@ fn orders_need_the_token(cluster: &Cluster, certs: &Certs, theirs: &Certs) {
 #[test]
 fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     let nodes = ["a", "b", "c"];
-    let mut cluster = cluster(16, 32, 1_000).with_certs(&nodes).start(2);
-    cluster.seed();
-    cluster.wait_for_share(0.05);
+    let mut cluster = cluster(16, 32, 1_000).with_certs(&nodes).start_until(2, 0.05);
     let certs = cluster.certs().clone();
     let old = cluster.dir().join("old");
     let new = Certs::make(&cluster.dir().join("new"), &nodes);
@@ -208,16 +204,12 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     fs::write(certs.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
     cluster.until("a logs it", |cluster| cluster.said_by("a").contains("stay in force"));
     cluster.drain("b");
-    cluster.wait();
-    let _ = cluster.stop();
-    let _ = cluster.assert_clean(0);
+    cluster.finish(0);
 }
 
 #[test]
 fn the_token_changes_under_a_cluster_that_works_on() {
-    let mut cluster = cluster(8, 12, 500).with_certs(&["a", "b"]).start(2);
-    cluster.seed();
-    cluster.wait_for_share(0.05);
+    let mut cluster = cluster(8, 12, 500).with_certs(&["a", "b"]).start_until(2, 0.05);
     let (certs, connections) = (cluster.certs().clone(), cluster.connections());
     let old = cluster.dir().join("old");
     copy(certs.dir(), &old, "");
@@ -248,9 +240,7 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     assert!(said.contains("not that of this cluster"), "{said}");
     assert_eq!(cluster.connections(), connections, "existing connections were closed");
     // `wait` calls the agents, too.
-    cluster.wait();
-    let _ = cluster.stop();
-    let _ = cluster.assert_clean(0);
+    cluster.finish(0);
     for node in ["coordinator", "a", "b"] {
         assert_eq!(shown(&secrets(&certs), &cluster.said_by(node)), None, "{node}'s log");
     }

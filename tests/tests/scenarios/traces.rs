@@ -173,15 +173,12 @@ fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
 #[test]
 fn a_collector_that_dies_takes_nothing_with_it() {
     let mut collector = Collector::start();
-    let mut cluster =
-        cluster(&collector).allow_log_line("the trace collector accepts no spans").start(2);
-    cluster.seed();
-    cluster.wait_for_share(0.3);
+    let mut cluster = cluster(&collector)
+        .allow_log_line("the trace collector accepts no spans")
+        .start_until(2, 0.3);
     assert!(!collector.spans().is_empty());
     collector.kill();
-    cluster.wait();
-    let _ = cluster.stop();
-    let _ = cluster.assert_clean(0);
+    cluster.finish(0);
 }
 
 /// Returns a crawl by one agent in which no URL is sampled.
@@ -201,8 +198,7 @@ fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_sa
     let spec = Spec::new(seed()).size(4, 1, 5).ips(0).seeds(SeedChoice::Hosts);
     let spec = spec.robots(Robots::Status(404)).host("broken.test", broken);
     let scene = undrawn(spec, &collector).arg("--log=crivello=debug").arg("--log-format=json");
-    let ended = scene.crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = scene.crawl().succeeded();
 
     let spans = collector.spans();
     let bad: Vec<&Seen> = spans.iter().filter(|s| s.span.name == "fetched").collect();
@@ -227,8 +223,7 @@ fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_sa
 fn a_slow_visit_is_traced_although_nothing_is_drawn() {
     let collector = Collector::start();
     let spec = Spec::new(seed()).size(3, 1, 4).ips(0).seeds(SeedChoice::Hosts).latency_ms(120, 150);
-    let ended = undrawn(spec, &collector).set("telemetry.trace-slow=60ms").crawl();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let _ = undrawn(spec, &collector).set("telemetry.trace-slow=60ms").crawl().succeeded();
     let traces = traces(collector.spans());
     let stages = |trace: &[Seen]| trace.iter().map(|s| s.span.name.clone()).collect::<HashSet<_>>();
     let whole = ["waited", "resolved", "fetched", "parsed", "stored", "assigned"];

@@ -23,7 +23,7 @@ fn web() -> Spec {
     let careful = Robots::rules(&[(false, "/private/")], Some(30.0));
     let busy =
         Manner::SlowDown { code: 429, retry_after: RetryAfter::Seconds(120), refusals: u32::MAX };
-    let refused = Character { port: Some(9), ..Character::named("refused") };
+    let refused = Character { port: Some(2), ..Character::named("refused") };
     Spec::new(seed())
         .size(0, 1, 0)
         .ips(0)
@@ -220,8 +220,7 @@ fn the_directory_of_a_stopped_crawl_is_read() {
     let (code, _, error) = ask(&scene.out(), "h0.site0.test");
     assert_eq!(code, USAGE, "{error}");
     assert!(error.contains("is running"), "{error}");
-    let ended = scene.end(running);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let _ = scene.end(running).succeeded();
     let before = scene.web.log().len();
     let first = scene.web.seeds()[0].clone();
     let (code, text, error) = ask(&scene.out(), &first);

@@ -58,6 +58,25 @@ fn common_needs_no_runtime() {
     assert_none(&problems);
 }
 
+/// A key that everybody knows would let sites forge the identity of others' pages.
+#[test]
+fn no_crawl_has_the_public_key() {
+    let allowed = ["common/src/identity.rs", "agent/src/fetch/robots_file.rs"];
+    let mut problems = Vec::new();
+    for folder in ["common", "proto", "agent", "coordinator", "dashboard", "cli"] {
+        for path in files(&root().join(folder).join("src"), "rs") {
+            let file = short(&path);
+            let text = read(&path);
+            let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+            let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
+            if !is_test && !allowed.contains(&&*file) && code.contains("with_public_key") {
+                problems.push(file);
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
 #[test]
 fn nothing_is_left_for_later() {
     let later = [concat!("to", "do!"), concat!("unimpl", "emented!"), concat!("FIX", "ME")];

@@ -9,8 +9,8 @@ use crate::{assert_none, files, read, root};
 use std::path::{Path, PathBuf};
 
 /// Types of live settings, and types derived from them.
-const LIVE_TYPES: [&str; 8] =
-    ["Live", "Limits", "Politeness", "Links", "Settings", "LinkRules", "LinkFilter", "HostLimits"];
+const LIVE_TYPES: [&str; 7] =
+    ["Live", "Limits", "Politeness", "Links", "Settings", "LinkRules", "LinkFilter"];
 
 /// Fields of such a type: file and name, and the file and line that renews them or, for those that
 /// are used once, creates them.
@@ -45,13 +45,13 @@ const COPIES: [(&str, &str, &str, &str); 8] = [
         "agent/src/observe/explain/sources.rs",
         "settings",
         "agent/src/observe/explain/mod.rs",
-        "self.shared.live.latest()",
+        "self.agent.shared.live.latest()",
     ),
     (
         "agent/src/observe/explain/sources.rs",
         "rules",
         "agent/src/observe/explain/mod.rs",
-        "self.rules.load_full()",
+        "self.agent.rules.load_full()",
     ),
 ];
 

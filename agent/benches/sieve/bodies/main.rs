@@ -17,6 +17,7 @@
 #[path = "../../memory.rs"]
 mod memory;
 mod model;
+mod offline;
 mod run;
 #[path = "../stream.rs"]
 mod stream;

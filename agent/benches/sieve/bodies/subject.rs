@@ -1,6 +1,7 @@
 //! A body, and what its owner does with what passes.
 
-use crivello_agent::crawldb::{BlockedBloom, Bloom, Lookup, Memory, Offline, RocksSeen, SeenSet};
+use crate::offline::Offline;
+use crivello_agent::crawldb::{BlockedBloom, Bloom, Lookup, Losses, Memory, RocksSeen, SeenSet};
 use crivello_agent::storage::values::Seen;
 use crivello_agent::storage::{Batch, Database, Family, keys};
 use crivello_common::config::State;
@@ -35,9 +36,31 @@ impl Kind {
     }
 }
 
+/// A seen set: one of the agent's, which answer at once, or the one that gathers URLs first.
+pub enum Body {
+    Prompt(Box<dyn SeenSet>),
+    Offline(Offline),
+}
+
+impl Body {
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Prompt(body) => body.memory(),
+            Self::Offline(body) => body.memory(),
+        }
+    }
+
+    pub fn losses(&self) -> Losses {
+        match self {
+            Self::Prompt(body) => body.losses(),
+            Self::Offline(_) => Losses::default(),
+        }
+    }
+}
+
 /// A set that is measured.
 pub struct Subject {
-    pub body: Box<dyn SeenSet>,
+    pub body: Body,
     dir: PathBuf,
     /// Of a body that leaves it to its owner to write down what has passed.
     disk: Option<Arc<Database>>,
@@ -47,14 +70,14 @@ pub struct Subject {
 impl Subject {
     pub fn new(kind: Kind, memory: ByteSize, dir: &Path) -> Self {
         let disk = (kind == Kind::Rocks).then(|| database(dir));
-        let body: Box<dyn SeenSet> = match (kind, &disk) {
-            (Kind::Rocks, Some(disk)) => Box::new(RocksSeen::new(disk.clone())),
-            (Kind::Bloom, _) => Box::new(Bloom::new(memory)),
-            (Kind::BlockedBloom, _) => Box::new(BlockedBloom::new(memory)),
+        let body = match (kind, &disk) {
+            (Kind::Rocks, Some(disk)) => Body::Prompt(Box::new(RocksSeen::new(disk.clone()))),
+            (Kind::Bloom, _) => Body::Prompt(Box::new(Bloom::new(memory))),
+            (Kind::BlockedBloom, _) => Body::Prompt(Box::new(BlockedBloom::new(memory))),
             (Kind::Offline, _) => {
-                Box::new(Offline::open(dir, memory).expect("the fingerprint file opens"))
+                Body::Offline(Offline::open(dir, memory).expect("the fingerprint file opens"))
             }
-            _ => Box::<Memory>::default(),
+            _ => Body::Prompt(Box::<Memory>::default()),
         };
         Self { body, dir: dir.to_owned(), disk, passed: Vec::new() }
     }
@@ -62,7 +85,14 @@ impl Subject {
     /// Offers a batch, whose tickets count on from `first`; says how many have passed.
     pub fn lookup(&mut self, batch: &[Lookup]) -> u64 {
         self.passed.clear();
-        self.body.lookup(batch, &mut self.passed).expect("the disk can be read and written");
+        match &mut self.body {
+            Body::Prompt(body) => {
+                body.lookup(batch, &mut self.passed).expect("the disk can be read and written");
+            }
+            Body::Offline(body) => {
+                body.lookup(batch, &mut self.passed).expect("the file can be read and written");
+            }
+        }
         if let Some(disk) = &self.disk {
             let value = Seen::Queued(None).encode();
             let mut rows = Batch::default();
@@ -71,7 +101,7 @@ impl Subject {
                 let lookup = lookups
                     .find(|lookup| lookup.ticket == *ticket)
                     .expect("a lookup with this ticket");
-                disk.put(&mut rows, Family::Seen, &keys::seen(lookup.key), &value);
+                rows.put(Family::Seen, &keys::seen(lookup.key), &value);
             }
             disk.commit(&rows).expect("the disk can be read and written");
         }
@@ -81,7 +111,9 @@ impl Subject {
     /// Has the body answer for all that is left; says how many have passed.
     pub fn flush(&mut self) -> u64 {
         self.passed.clear();
-        self.body.flush(&mut self.passed).expect("the disk can be read and written");
+        if let Body::Offline(body) = &mut self.body {
+            body.flush(&mut self.passed).expect("the file can be read and written");
+        }
         self.passed.len() as u64
     }
 

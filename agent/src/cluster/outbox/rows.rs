@@ -27,11 +27,12 @@ pub(super) fn read_key(key: &[u8]) -> Option<(u8, AgentId, u64)> {
 /// First byte of the keys of pending pages.
 pub(super) const PAGES: u8 = 0;
 
-pub(super) const fn code(lane: Lane) -> u8 {
-    match lane {
+pub(super) fn row_key((to, lane): (AgentId, Lane), seq: u64) -> Vec<u8> {
+    let code = match lane {
         Lane::Main => 1,
         Lane::Replicas => 2,
-    }
+    };
+    key(code, to, seq)
 }
 
 pub(super) fn damaged() -> DiskError {

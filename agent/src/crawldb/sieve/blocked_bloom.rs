@@ -66,6 +66,17 @@ impl BitArray for Blocked {
         true
     }
 
+    fn has(&self, key: UrlKey) -> bool {
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        let line = &self.lines[place(fingerprint, self.lines.len())].0;
+        let mut bits = mix(fingerprint);
+        (0..HASHES).all(|_| {
+            let bit = (bits >> (u64::BITS - NAME_BITS)) as usize;
+            bits = bits.wrapping_mul(GOLDEN);
+            line[bit / 64] & (1 << (bit % 64)) != 0
+        })
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn rate(&self) -> f64 {
         let lines = (0_u32..).zip(&self.fills).filter(|&(_, &n)| n > 0);

@@ -47,6 +47,16 @@ impl BitArray for Scattered {
         added > 0
     }
 
+    fn has(&self, key: UrlKey) -> bool {
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        let (mut at, step) = (fingerprint, mix(fingerprint) | 1);
+        (0..HASHES).all(|_| {
+            let bit = place(at, self.words.len() * WORD_BITS);
+            at = at.wrapping_add(step);
+            self.words[bit / WORD_BITS] & (1 << (bit % WORD_BITS)) != 0
+        })
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn rate(&self) -> f64 {
         (self.ones as f64 / (self.words.len() * WORD_BITS) as f64).powi(HASHES)

@@ -1,7 +1,7 @@
 //! The seen set of a filter: a fixed number of bits, whatever the number of URLs. It takes some new
 //! URLs for known ones, more of them the fuller it is.
 
-use super::seen_set::{Lookup, Losses, SeenSet};
+use super::seen_set::{Lookup, Losses, SeenSet, pass_unknown};
 use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
 
@@ -10,6 +10,9 @@ pub trait BitArray: Send {
     /// Sets the bits of a key. Returns true if one of them was not set, so that the key is
     /// certainly new.
     fn insert(&mut self, key: UrlKey) -> bool;
+
+    /// Returns true if all bits of a key are set.
+    fn has(&self, key: UrlKey) -> bool;
 
     /// Returns the share of new keys that find all their bits set.
     fn rate(&self) -> f64;
@@ -51,9 +54,13 @@ impl<B: BitArray> std::fmt::Debug for Filter<B> {
 impl<B: BitArray> SeenSet for Filter<B> {
     fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError> {
         let before = passed.len();
-        passed.extend(batch.iter().filter(|lookup| self.bits.insert(lookup.key)).map(|o| o.ticket));
+        pass_unknown(batch, |key| self.bits.has(key), passed);
         self.losses.passed(passed.len() - before, self.rate());
         Ok(())
+    }
+
+    fn insert(&mut self, key: UrlKey) {
+        self.bits.insert(key);
     }
 
     fn memory(&self) -> usize {

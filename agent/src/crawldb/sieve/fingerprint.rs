@@ -14,16 +14,19 @@ pub struct Fingerprinter {
 impl Fingerprinter {
     /// Creates a generator that no site can predict. Otherwise a page could list links that all
     /// fall into the same corner of a table. For fingerprints in memory only.
+    #[must_use]
     pub fn random() -> Self {
         Self { secret: RandomState::new().hash_one(0_u8) }
     }
 
     /// Creates the generator that never changes, for fingerprints on disk.
+    #[must_use]
     pub const fn fixed() -> Self {
         Self { secret: 0 }
     }
 
     /// Returns the fingerprint of a URL.
+    #[must_use]
     pub const fn fingerprint(self, key: UrlKey) -> u64 {
         mix(key.url.0 ^ mix(key.group.0 ^ self.secret))
     }

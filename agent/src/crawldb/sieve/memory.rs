@@ -6,7 +6,7 @@
 //! that they never grow all at once.
 
 use super::fingerprint::{Fingerprinter, place};
-use super::seen_set::{Lookup, SeenSet};
+use super::seen_set::{Lookup, SeenSet, pass_unknown};
 use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
 
@@ -35,35 +35,28 @@ impl std::fmt::Debug for Memory {
 
 impl Default for Memory {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Memory {
-    /// Creates an empty set.
-    #[must_use]
-    pub fn new() -> Self {
         // From 64 to 319 slots: the sizes at which shards grow stay evenly spread.
         let shard = |n| Shard { slots: vec![EMPTY; SLOTS_MIN + n], used: 0 };
         Self { fingerprinter: Fingerprinter::random(), shards: (0..SHARDS).map(shard).collect() }
     }
+}
 
+impl Memory {
     /// Adds a URL. Returns true if it is new.
     pub fn insert(&mut self, key: UrlKey) -> bool {
         let fingerprint = self.fingerprinter.fingerprint(key);
         self.shards[place(fingerprint, SHARDS)].insert(fingerprint.max(1))
     }
 
-    /// Returns the number of URLs.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.used).sum()
+    fn has(&self, key: UrlKey) -> bool {
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        let shard = &self.shards[place(fingerprint, SHARDS)];
+        shard.slots[shard.find(fingerprint.max(1))] != EMPTY
     }
 
-    /// Returns true if the set is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Returns the number of URLs.
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.used).sum()
     }
 }
 
@@ -106,8 +99,12 @@ impl Shard {
 
 impl SeenSet for Memory {
     fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError> {
-        passed.extend(batch.iter().filter(|lookup| self.insert(lookup.key)).map(|o| o.ticket));
+        pass_unknown(batch, |key| self.has(key), passed);
         Ok(())
+    }
+
+    fn insert(&mut self, key: UrlKey) {
+        Self::insert(self, key);
     }
 
     fn memory(&self) -> usize {
@@ -127,8 +124,8 @@ mod tests {
 
     #[test]
     fn it_grows_by_little_and_wastes_little() {
-        let mut memory = Memory::new();
-        assert!(memory.is_empty());
+        let mut memory = Memory::default();
+        assert_eq!(memory.len(), 0);
         let mut before = memory.memory();
         for n in 0..300_000 {
             assert!(memory.insert(key(n)));

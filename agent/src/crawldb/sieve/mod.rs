@@ -6,6 +6,8 @@
 //! known of each URL, whatever the seen set. A seen set in memory is filled from these rows at each
 //! start.
 //!
+//! A URL that passes and is then refused for lack of room is not stored, and passes again.
+//!
 //! A Bloom filter loses links. URLs that were requested by name are never lost: seeds that do not
 //! pass are looked up in `seen`.
 
@@ -14,14 +16,13 @@ mod bloom;
 mod filter;
 mod fingerprint;
 mod memory;
-mod offline;
 mod rocks_seen;
 mod seen_set;
 
 pub use blocked_bloom::BlockedBloom;
 pub use bloom::Bloom;
+pub use fingerprint::Fingerprinter;
 pub use memory::Memory;
-pub use offline::Offline;
 pub use rocks_seen::RocksSeen;
 pub use seen_set::{Lookup, Losses, SeenSet};
 
@@ -60,7 +61,8 @@ pub struct Sieve {
     counts: SieveCounts,
     lookups: Vec<Lookup>,
     passed: Vec<u64>,
-    look_ups: Option<Timer>,
+    /// Measures the duration of all batches.
+    pub(super) look_ups: Option<Timer>,
 }
 
 impl Sieve {
@@ -83,37 +85,28 @@ impl Sieve {
         })
     }
 
-    /// Measures the duration of all later batches.
-    pub fn time(&mut self, look_ups: Timer) {
-        self.look_ups = Some(look_ups);
-    }
-
-    /// Sets `fresh[i]` for each `urls[i]` that appears here for the first time ever; of several
-    /// equal ones only for one. Those from index `asked` on were requested by name. Nothing is
-    /// stored on disk: the caller writes `seen`.
+    /// Returns for each of `urls` whether it appears here for the first time ever; of several equal
+    /// ones only one does. Those from index `asked` on were requested by name. Nothing is stored: the
+    /// caller writes `seen`, and calls [`Self::insert`] or [`Self::forget_url`] for each URL that
+    /// passes.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn dedup(
-        &mut self,
-        urls: &[UrlKey],
-        asked: usize,
-        fresh: &mut Vec<bool>,
-    ) -> Result<(), DiskError> {
+    pub fn dedup(&mut self, urls: &[UrlKey], asked: usize) -> Result<Vec<bool>, DiskError> {
         let watch = self.look_ups.clone().filter(|_| !urls.is_empty());
         let began = watch.as_ref().map(Timer::start);
-        let result =
-            self.dedup_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
+        let mut fresh = vec![false; urls.len()];
+        let result = self
+            .dedup_batch(urls, &mut fresh)
+            .and_then(|()| self.find_lost(urls, asked, &mut fresh));
         if let (Some(watch), Some(began)) = (watch, began) {
             watch.stop(began);
         }
         self.counts.fresh += fresh.iter().map(|&fresh| u64::from(fresh)).sum::<u64>();
-        result
+        result.map(|()| fresh)
     }
 
-    fn dedup_batch(&mut self, urls: &[UrlKey], fresh: &mut Vec<bool>) -> Result<(), DiskError> {
-        fresh.clear();
-        fresh.resize(urls.len(), false);
+    fn dedup_batch(&mut self, urls: &[UrlKey], fresh: &mut [bool]) -> Result<(), DiskError> {
         self.counts.offered += urls.len() as u64;
         if std::mem::take(&mut self.stale) {
             self.recent.clear();
@@ -159,6 +152,16 @@ impl Sieve {
         })
     }
 
+    /// Records that a URL that has passed is stored, with its place in a queue or its outcome.
+    pub fn insert(&mut self, url: UrlKey) {
+        self.seen.insert(url);
+    }
+
+    /// Lets a URL that has passed pass again, because it was refused for now and is not stored.
+    pub fn forget_url(&mut self, url: UrlKey) {
+        self.recent.forget(url);
+    }
+
     /// Discards the recent keys before the next batch, because rows of `seen` were deleted and
     /// their URLs may be new again. This happens only where agents share a crawl, and there the
     /// seen set stores nothing
@@ -177,41 +180,26 @@ impl Sieve {
 
 /// Returns the seen set that the settings choose, with all URLs on disk.
 fn seen_set(disk: &Arc<Database>, settings: &State) -> Result<Box<dyn SeenSet>, DiskError> {
+    let size = settings.sieve_memory;
     Ok(match settings.sieve {
         SieveKind::Rocksdb => Box::new(RocksSeen::new(disk.clone())),
-        SieveKind::Memory => {
-            let mut memory = Memory::new();
-            each_known(disk, |key| {
-                memory.insert(key);
-            })?;
-            Box::new(memory)
-        }
-        SieveKind::Bloom => {
-            let mut bloom = Bloom::new(settings.sieve_memory);
-            each_known(disk, |key| {
-                bloom.insert(key);
-            })?;
-            Box::new(bloom)
-        }
-        SieveKind::BlockedBloom => {
-            let mut bloom = BlockedBloom::new(settings.sieve_memory);
-            each_known(disk, |key| {
-                bloom.insert(key);
-            })?;
-            Box::new(bloom)
-        }
+        SieveKind::Memory => filled(disk, Memory::default(), Memory::insert)?,
+        SieveKind::Bloom => filled(disk, Bloom::new(size), Bloom::insert)?,
+        SieveKind::BlockedBloom => filled(disk, BlockedBloom::new(size), BlockedBloom::insert)?,
     })
 }
 
-/// Calls `f` for all URLs on disk, one block of rows after the other.
-fn each_known(disk: &Database, mut f: impl FnMut(UrlKey)) -> Result<(), DiskError> {
+/// Fills a seen set with all URLs on disk, one block of rows after the other.
+fn filled<S>(
+    disk: &Database,
+    mut seen: S,
+    insert: fn(&mut S, UrlKey) -> bool,
+) -> Result<Box<S>, DiskError> {
     disk.walk(Family::Seen, &[], &[0xff; keys::PAIR + 1], |key, _| {
-        let (Some(group), Some(url)) = (keys::read_group(key), keys::read_url_hash(key)) else {
-            return Err(DiskError::Row { family: "seen", what: "its key is malformed" });
-        };
-        f(UrlKey { group, url });
+        insert(&mut seen, keys::read_seen(key)?);
         Ok(true)
-    })
+    })?;
+    Ok(Box::new(seen))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The seen set without data of its own: it looks up the rows of `seen`.
 //!
 //! A batch is sorted and looked up in one call, so that neighbors share blocks and filters.
-//! Mercator (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018) use sorted files instead (see
-//! [`Offline`](super::Offline)); an LSM tree does the same merging, and answers at once.
+//! Mercator (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018) use sorted files instead; an LSM
+//! tree does the same merging, and answers at once (see `docs/decisions/no-offline-sieve.md`).
 
 use super::seen_set::{Lookup, SeenSet};
 use crate::storage::{Database, DiskError, Family, keys};
+use crivello_common::hash::UrlKey;
 use std::sync::Arc;
 
 /// A seen set over the rows of `seen`. URLs that pass must be written there before the next batch
@@ -48,6 +49,9 @@ impl SeenSet for RocksSeen {
         passed[before..].sort_unstable();
         looked
     }
+
+    /// Does nothing: the row in `seen` is all there is.
+    fn insert(&mut self, _key: UrlKey) {}
 
     fn memory(&self) -> usize {
         self.order.capacity() * size_of::<u32>() + self.sorted.capacity() * keys::PAIR

@@ -9,8 +9,7 @@ use std::fmt::Debug;
 pub struct Lookup {
     /// Key of the URL.
     pub key: UrlKey,
-    /// Number that is returned if the URL passes. Tickets rise in the order of appearance, and from
-    /// call to call, too, where a seen set may answer later.
+    /// Number that is returned if the URL passes. Tickets rise in the order of appearance.
     pub ticket: u64,
 }
 
@@ -35,24 +34,18 @@ impl Losses {
     }
 }
 
-/// A set of all URLs that were ever offered.
+/// A set of all URLs that were let through and stored.
 pub trait SeenSet: Debug + Send {
-    /// Adds URLs, and appends to `passed` the tickets of those that are let through now, in the
-    /// order of first appearance: of this call, or of earlier ones. All implementations but
-    /// [`Offline`](super::Offline) have answered for the whole batch when this returns.
+    /// Appends to `passed` the tickets of the URLs that are not in the set, each of them once, in the
+    /// order of first appearance.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails. Nothing of the batch has passed then, and it may be offered
     /// again.
     fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError>;
 
-    /// Answers for all URLs that were offered and not answered for.
-    ///
-    /// # Errors
-    /// Same as [`Self::lookup`].
-    fn flush(&mut self, _passed: &mut Vec<u64>) -> Result<(), DiskError> {
-        Ok(())
-    }
+    /// Adds a URL that has passed, before the next batch is offered.
+    fn insert(&mut self, key: UrlKey);
 
     /// Returns the bytes in memory, without the caches of a database.
     fn memory(&self) -> usize;
@@ -60,5 +53,15 @@ pub trait SeenSet: Debug + Send {
     /// Returns the losses so far.
     fn losses(&self) -> Losses {
         Losses::default()
+    }
+}
+
+/// Appends to `passed` the tickets of the URLs that `has` does not know, each of them once.
+pub(super) fn pass_unknown(batch: &[Lookup], has: impl Fn(UrlKey) -> bool, passed: &mut Vec<u64>) {
+    let mut first = foldhash::HashSet::<UrlKey>::default();
+    for lookup in batch {
+        if !has(lookup.key) && first.insert(lookup.key) {
+            passed.push(lookup.ticket);
+        }
     }
 }

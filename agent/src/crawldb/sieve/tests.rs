@@ -19,23 +19,19 @@ struct Subject {
     body: Box<dyn SeenSet>,
     /// True if it lets through all new URLs.
     exact: bool,
-    /// True if it answers at once.
-    prompt: bool,
     disk: Option<Arc<Database>>,
 }
 
 impl Subject {
     fn all(dir: &Path) -> Vec<Self> {
         let disk = Arc::new(Database::open(&dir.join("state"), true, &State::default()).unwrap());
-        let of = |name, body, exact| Self { name, body, exact, prompt: true, disk: None };
-        // The sizes are so small that the filters lose URLs and the files are merged many times.
-        let (filter, gathers) = (ByteSize(256), ByteSize(24 * 50));
+        let of = |name, body, exact| Self { name, body, exact, disk: None };
+        // The size is so small that the filters lose URLs.
+        let filter = ByteSize(256);
         let rocks = of("rocksdb", Box::new(RocksSeen::new(disk.clone())), true);
-        let offline = Offline::open(&dir.join("offline"), gathers).unwrap();
         vec![
             Self { disk: Some(disk), ..rocks },
             of("memory", Box::<Memory>::default(), true),
-            Self { prompt: false, ..of("offline", Box::new(offline), true) },
             of("bloom", Box::new(Bloom::new(filter)), false),
             of("blocked-bloom", Box::new(BlockedBloom::new(filter)), false),
         ]
@@ -47,11 +43,14 @@ impl Subject {
         let batch: Vec<Lookup> = (ticket..).zip(keys).map(lookup).collect();
         let mut passed = Vec::new();
         self.body.lookup(&batch, &mut passed).unwrap();
+        for &ticket_of in &passed {
+            self.body.insert(batch[(ticket_of - ticket) as usize].key);
+        }
         if let Some(disk) = &self.disk {
             let mut rows = Batch::default();
             for &ticket_of in &passed {
                 let key = batch[(ticket_of - ticket) as usize].key;
-                disk.put(&mut rows, Family::Seen, &keys::seen(key), &[]);
+                rows.put(Family::Seen, &keys::seen(key), &[]);
             }
             disk.commit(&rows).unwrap();
         }
@@ -79,12 +78,11 @@ proptest! {
             for keys in &batches {
                 passed.extend(subject.lookup(keys, ticket));
                 ticket += keys.len() as u64;
-                if subject.exact && subject.prompt {
+                if subject.exact {
                     let so_far = wanted.iter().take_while(|&&first| first < ticket);
                     prop_assert!(passed.iter().eq(so_far), "{} returns results late", subject.name);
                 }
             }
-            subject.body.flush(&mut passed).unwrap();
             prop_assert!(passed.is_sorted_by(|a, b| a < b), "{}", subject.name);
             if subject.exact {
                 prop_assert_eq!(&passed, &wanted, "{}", subject.name);
@@ -114,6 +112,7 @@ fn a_filter_knows_what_it_loses() {
             let batch: Vec<Lookup> =
                 (first..first + 1_000).map(|n| Lookup { key: key(n), ticket: n }).collect();
             body.lookup(&batch, &mut passed).unwrap();
+            batch.iter().for_each(|lookup| body.insert(lookup.key));
         }
         let is_near = |a: f64, b: f64| a < b * 1.2 && b < a * 1.2;
         let (lost, said) = (n_urls as f64 - passed.len() as f64, body.losses().urls);
@@ -156,20 +155,26 @@ fn what_was_asked_for_is_never_lost() {
     let dir = tempfile::tempdir().unwrap();
     // The filter is full after a few URLs.
     let mut sieve = sieve(dir.path(), Box::new(Bloom::new(ByteSize(8))));
-    let mut fresh = Vec::new();
     let links: Vec<UrlKey> = (0..500).map(key).collect();
-    sieve.dedup(&links, links.len(), &mut fresh).unwrap();
+    let fresh: Vec<bool> = links
+        .iter()
+        .map(|&link| {
+            let fresh = sieve.dedup(&[link], 1).unwrap()[0];
+            sieve.insert(link);
+            fresh
+        })
+        .collect();
     let lost = fresh.iter().filter(|&&fresh| !fresh).count();
     assert!(lost > 400, "{lost}");
     let mut rows = Batch::default();
     for key in links.iter().zip(&fresh).filter(|(_, fresh)| **fresh).map(|(key, _)| *key) {
-        sieve.disk.put(&mut rows, Family::Seen, &keys::seen(key), &[]);
+        rows.put(Family::Seen, &keys::seen(key), &[]);
     }
     sieve.disk.commit(&rows).unwrap();
     // One link; as seeds the same URL once, and two other URLs twice.
     let urls: Vec<UrlKey> = [1_000, 1_000, 1_001, 499, 1_001, 499].map(key).to_vec();
     let was_fresh = fresh[499];
-    sieve.dedup(&urls, 1, &mut fresh).unwrap();
+    let fresh = sieve.dedup(&urls, 1).unwrap();
     assert_eq!(fresh, [false, true, true, !was_fresh, false, false]);
     assert_eq!(sieve.counts().fresh, 500 - lost as u64 + 2 + u64::from(!was_fresh));
 }
@@ -178,15 +183,36 @@ fn what_was_asked_for_is_never_lost() {
 fn it_counts_what_it_is_asked_and_forgets_when_told() {
     let dir = tempfile::tempdir().unwrap();
     let mut sieve = sieve(dir.path(), Box::<Memory>::default());
-    let mut fresh = Vec::new();
     let urls: Vec<UrlKey> = [1, 2, 1, 3].map(key).to_vec();
-    sieve.dedup(&urls, urls.len(), &mut fresh).unwrap();
-    assert_eq!(fresh, [true, true, false, true]);
+    assert_eq!(sieve.dedup(&urls, urls.len()).unwrap(), [true, true, false, true]);
+    urls.iter().for_each(|&key| sieve.insert(key));
     let counts = sieve.counts();
     assert_eq!((counts.offered, counts.recent, counts.looked_up, counts.fresh), (4, 1, 3, 3));
     assert!(counts.seen_bytes > 0);
     sieve.forget();
-    sieve.dedup(&urls, urls.len(), &mut fresh).unwrap();
+    let fresh = sieve.dedup(&urls, urls.len()).unwrap();
     assert_eq!(fresh, [false; 4], "after `forget`, the body still knows all URLs");
     assert_eq!(sieve.counts().looked_up, 6);
+}
+
+/// A URL that is not stored after it has passed passes again, whatever the seen set.
+#[test]
+fn what_is_refused_for_now_passes_again() {
+    type NewSeenSet = fn(Arc<Database>) -> Box<dyn SeenSet>;
+    let bodies: [NewSeenSet; 4] = [
+        |disk| Box::new(RocksSeen::new(disk)),
+        |_| Box::<Memory>::default(),
+        |_| Box::new(Bloom::new(ByteSize::kib(64))),
+        |_| Box::new(BlockedBloom::new(ByteSize::kib(64))),
+    ];
+    for body in bodies {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sieve = sieve(dir.path(), Box::<Memory>::default());
+        sieve.seen = body(sieve.disk.clone());
+        let urls: Vec<UrlKey> = [1, 2, 1].map(key).to_vec();
+        for _ in 0..3 {
+            assert_eq!(sieve.dedup(&urls, urls.len()).unwrap(), [true, true, false]);
+            urls.iter().for_each(|&url| sieve.forget_url(url));
+        }
+    }
 }

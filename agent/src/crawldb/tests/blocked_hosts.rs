@@ -3,11 +3,12 @@
 
 use super::super::CrawlDb;
 use crate::messages::Commit;
-use crate::messages::{Found, LinkKind, ToFrontier, ToWorkbench};
+use crate::messages::{DueHost, Finder, Found, LinkKind, ToFrontier, ToWorkbench};
 use crate::storage::Database;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::GroupHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::path::Path;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 const HOSTS: u64 = 20;
 const URLS: u64 = 6;
 
-struct House {
+struct TestCrawlDb {
     disk: Arc<Database>,
     crawldb: CrawlDb,
     now: Timestamp,
@@ -30,23 +31,23 @@ fn blocking(entries: &str) -> Settings {
 
 fn found(host: u64, n: u64) -> Found {
     let url = CrawlUrl::parse(&format!("http://h{host}.site{}.test/{n}", host % 3)).unwrap();
-    let (host, hash) = (url.host_key(crivello_common::config::AssignBy::Domain), url.hash());
-    Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+    let hasher = KeyedHasher::with_public_key();
+    let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
+    Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
 }
 
-impl House {
+impl TestCrawlDb {
     fn open(dir: &Path, settings: &Settings) -> Self {
         let disk = Arc::new(Database::open(dir, true, &settings.fixed.state).unwrap());
-        let crawldb = CrawlDb::open(disk.clone(), settings).unwrap();
+        let crawldb =
+            CrawlDb::open(disk.clone(), settings, KeyedHasher::with_public_key()).unwrap();
         Self { disk, crawldb, now: Timestamp::from_secs(1_000_000) }
     }
 
     fn commit(&mut self, found: Vec<Found>) {
-        let group = Commit { found, ..Commit::default() };
-        let mut group = group;
+        let mut group = Commit { found, ..Commit::default() };
         self.crawldb.apply(&mut group, self.now).unwrap();
-        let batch = group.batch;
-        self.disk.commit(&batch).unwrap();
+        self.disk.commit(&group.batch).unwrap();
     }
 
     fn step(&mut self) {
@@ -56,7 +57,7 @@ impl House {
 
     fn finish(&mut self) {
         let mut steps = 0;
-        while self.crawldb.is_blocking() {
+        while self.crawldb.blocked_hosts().is_active() {
             self.step();
             steps += 1;
             assert!(steps < 100, "the scan does not end");
@@ -71,73 +72,79 @@ impl House {
     }
 }
 
-fn seeded(dir: &Path) -> House {
-    let mut house = House::open(dir, &Settings::default());
+fn seeded(dir: &Path) -> TestCrawlDb {
+    let mut db = TestCrawlDb::open(dir, &Settings::default());
     let all = (0..HOSTS).flat_map(|host| (0..URLS).map(move |n| found(host, n)));
-    house.commit(all.collect());
-    house
+    db.commit(all.collect());
+    db
 }
 
 #[test]
 fn all_that_is_blocked_is_dropped_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
-    let mut house = seeded(dir.path());
+    let mut db = seeded(dir.path());
     // Some hosts are on the workbench, which must give them back.
-    let on_desk = house.serve(4).len() as u64;
-    assert_eq!(on_desk, 4);
-    house.crawldb.reconfigure(&blocking("*.site1.test,h0.site0.test").live);
-    (0..20).for_each(|_| house.step());
+    let on_workbench = db.serve(4);
+    assert_eq!(on_workbench.len(), 4);
+    db.crawldb.reconfigure(&blocking("*.site1.test,h0.site0.test").live);
+    (0..20).for_each(|_| db.step());
     // Of 20 hosts, 7 are below site1; with h0 that is 8.
-    let totals = house.crawldb.totals().clone();
+    let totals = db.crawldb.totals().clone();
     let dropped = totals.discards.get(Discard::Blocked);
     assert_eq!(totals.queued, HOSTS * URLS - dropped);
     assert!(dropped >= 4 * URLS, "{dropped}");
-    let counts = house.crawldb.block_counts();
+    let counts = db.crawldb.blocked_hosts().counts();
     assert_eq!(counts.iter().map(|count| count.urls).sum::<u64>(), dropped);
     assert_eq!(counts.iter().map(|count| count.hosts).sum::<u64>() * URLS, dropped);
     // New URLs of blocked hosts are refused.
-    house.commit(vec![found(1, 99), found(2, 99)]);
-    assert_eq!(house.crawldb.totals().queued, totals.queued + 1);
+    db.commit(vec![found(1, 99), found(2, 99)]);
+    assert_eq!(db.crawldb.totals().queued, totals.queued + 1);
+    for message in on_workbench {
+        let ToWorkbench::Due(due) = message else { panic!("not a host: {message:?}") };
+        let DueHost { host, state, urls, .. } = *due;
+        let unused = urls.iter().map(|url| url.queue_key).collect();
+        db.crawldb.on_workbench(ToFrontier::Leave { host, state, unused });
+    }
     // After an unblock they are admitted, and dropped URLs stay dropped.
-    house.crawldb.reconfigure(&Settings::default().live);
-    house.finish();
-    house.commit(vec![found(1, 0), found(1, 100)]);
-    assert_eq!(house.crawldb.totals().queued, totals.queued + 2);
+    db.crawldb.reconfigure(&Settings::default().live);
+    db.finish();
+    db.commit(vec![found(1, 0), found(1, 100)]);
+    assert_eq!(db.crawldb.totals().queued, totals.queued + 2);
 }
 
 #[test]
 fn a_kill_only_interrupts_it() {
     let dir = tempfile::tempdir().unwrap();
     let blocked = blocking("*.site1.test");
-    let mut house = seeded(dir.path());
-    house.crawldb.reconfigure(&blocked.live);
+    let mut db = seeded(dir.path());
+    db.crawldb.reconfigure(&blocked.live);
     let mut kills = 0;
-    while house.crawldb.is_blocking() && kills < 50 {
-        house.step();
-        drop(house);
-        house = House::open(dir.path(), &blocked);
+    while db.crawldb.blocked_hosts().is_active() && kills < 50 {
+        db.step();
+        drop(db);
+        db = TestCrawlDb::open(dir.path(), &blocked);
         kills += 1;
         if kills % 4 == 0 {
-            house.finish();
+            db.finish();
         }
     }
-    house.finish();
-    let totals = house.crawldb.totals();
+    db.finish();
+    let totals = db.crawldb.totals();
     assert_eq!(totals.discards.get(Discard::Blocked), 7 * URLS, "each is counted once");
     assert_eq!(totals.queued, (HOSTS - 7) * URLS);
-    assert!(house.crawldb.block_counts()[0].done);
+    assert!(db.crawldb.blocked_hosts().counts()[0].done);
 }
 
 #[test]
 fn a_host_that_falls_due_is_not_handed_over_when_it_is_blocked() {
     let dir = tempfile::tempdir().unwrap();
-    let mut house = seeded(dir.path());
-    house.crawldb.reconfigure(&blocking("*.test").live);
-    assert!(house.serve(100).is_empty());
-    house.commit(Vec::new());
-    house.finish();
-    assert_eq!(house.crawldb.totals().queued, 0);
-    let [count] = &house.crawldb.block_counts()[..] else { panic!("expected one entry") };
+    let mut db = seeded(dir.path());
+    db.crawldb.reconfigure(&blocking("*.test").live);
+    assert!(db.serve(100).is_empty());
+    db.commit(Vec::new());
+    db.finish();
+    assert_eq!(db.crawldb.totals().queued, 0);
+    let [count] = &db.crawldb.blocked_hosts().counts()[..] else { panic!("expected one entry") };
     assert_eq!((count.hosts, count.urls, count.done), (HOSTS, HOSTS * URLS, true));
 }
 
@@ -145,29 +152,29 @@ fn a_host_that_falls_due_is_not_handed_over_when_it_is_blocked() {
 fn an_unblock_stops_what_is_being_dropped() {
     const MANY: u64 = 200;
     let dir = tempfile::tempdir().unwrap();
-    let mut house = House::open(dir.path(), &Settings::default());
-    house.commit((0..MANY).map(|n| found(1, n)).collect());
-    house.crawldb.reconfigure(&blocking("*.site1.test").live);
-    house.step();
-    house.step();
-    let left = house.crawldb.totals().queued;
+    let mut db = TestCrawlDb::open(dir.path(), &Settings::default());
+    db.commit((0..MANY).map(|n| found(1, n)).collect());
+    db.crawldb.reconfigure(&blocking("*.site1.test").live);
+    db.step();
+    db.step();
+    let left = db.crawldb.totals().queued;
     assert!(left > 0 && left < MANY, "{left} URLs left: the scan is not half done");
-    house.crawldb.reconfigure(&Settings::default().live);
-    house.finish();
-    (0..5).for_each(|_| house.step());
-    assert_eq!(house.crawldb.totals().queued, left);
-    assert_eq!(house.crawldb.totals().discards.get(Discard::Blocked), MANY - left);
+    db.crawldb.reconfigure(&Settings::default().live);
+    db.finish();
+    (0..5).for_each(|_| db.step());
+    assert_eq!(db.crawldb.totals().queued, left);
+    assert_eq!(db.crawldb.totals().discards.get(Discard::Blocked), MANY - left);
     // The remaining URLs are handed over.
-    let served = house.serve(4);
+    let served = db.serve(4);
     let [ToWorkbench::Due(due)] = &served[..] else { panic!("{served:?}") };
     assert_eq!(&*due.name, "h1.site1.test");
     // If another entry replaces the first one, all is dropped in the end.
     let dir = tempfile::tempdir().unwrap();
-    let mut house = House::open(dir.path(), &Settings::default());
-    house.commit((0..MANY).map(|n| found(1, n)).collect());
-    house.crawldb.reconfigure(&blocking("*.site1.test").live);
-    house.step();
-    house.crawldb.reconfigure(&blocking("h1.site1.test").live);
-    house.finish();
-    assert_eq!(house.crawldb.totals().queued, 0);
+    let mut db = TestCrawlDb::open(dir.path(), &Settings::default());
+    db.commit((0..MANY).map(|n| found(1, n)).collect());
+    db.crawldb.reconfigure(&blocking("*.site1.test").live);
+    db.step();
+    db.crawldb.reconfigure(&blocking("h1.site1.test").live);
+    db.finish();
+    assert_eq!(db.crawldb.totals().queued, 0);
 }

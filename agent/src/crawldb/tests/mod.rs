@@ -3,8 +3,11 @@
 //! of first appearance, and nothing is lost.
 
 mod blocked_hosts;
+mod host_key_taken;
 mod model;
+mod shares;
 mod sieves;
+mod take_over;
 mod transfer;
 
 use crate::limits::RULES_A_HOST;
@@ -67,6 +70,30 @@ fn a_host_limit_is_met_exactly_over_restarts() {
     }
     model.drain();
     assert_eq!(model.pages(), 21, "expected 7 pages of each of 3 hosts");
+}
+
+/// Anyone can link to pages that do not exist.
+#[test]
+fn errors_do_not_count_towards_a_limit() {
+    for limits in [
+        Limits { pages_per_host_max: Some(7), ..Limits::default() },
+        Limits { pages_per_domain_max: Some(7), ..Limits::default() },
+    ] {
+        let mut model = Model::with_limits(1, limits);
+        model.take(Step::Find((0..90).collect()));
+        model.take(Step::Commit);
+        model.status = 404;
+        model.take(Step::Want(3));
+        for _ in 0..3 {
+            model.take(Step::Fetch { pick: 0, n: 5 });
+            model.take(Step::Leave { pick: 0, rest_ms: Some(0) });
+        }
+        model.take(Step::Commit);
+        model.recount();
+        model.status = 200;
+        model.drain();
+        assert_eq!(model.pages(), 3 * (5 + 7), "expected 5 errors and 7 pages of each host");
+    }
 }
 
 /// A host that returns while its pages are in flight reserves more pages, and keeps the reservation

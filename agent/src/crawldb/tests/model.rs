@@ -4,12 +4,15 @@ mod desk;
 pub mod exchange;
 
 use super::super::CrawlDb;
-use crate::messages::{Commit, PendingPage};
-use crate::messages::{Fact, Found, LinkKind, Queued, RobotsRecord, ToFrontier, ToWorkbench};
+use crate::messages::{Commit, PageEnd, PendingPage};
+use crate::messages::{
+    Fact, Finder, Found, LinkKind, Queued, RobotsRecord, ToFrontier, ToWorkbench,
+};
 use crate::storage::{Database, Family};
-use crivello_common::config::{AssignBy, Limits, Settings};
+use crivello_common::config::{Limits, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
@@ -68,6 +71,8 @@ pub struct Model {
     crawldb: Option<CrawlDb>,
     disk: Option<Arc<Database>>,
     n_hosts: u16,
+    /// Status of all pages.
+    pub status: u16,
     now: Timestamp,
     desk: BTreeMap<HostKey, OnDesk>,
     names: BTreeMap<HostKey, Arc<str>>,
@@ -99,6 +104,7 @@ impl Model {
             crawldb: None,
             disk: None,
             n_hosts,
+            status: 200,
             now: Timestamp::from_secs(1_000_000),
             desk: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -119,8 +125,11 @@ impl Model {
     fn open(&mut self) {
         let disk = Database::open(self.dir.path(), true, &self.settings.fixed.state).unwrap();
         let disk = Arc::new(disk);
-        self.crawldb =
-            Some(CrawlDb::open(disk.clone(), &self.settings).unwrap().sharing(exchange::ME));
+        self.crawldb = Some(
+            CrawlDb::open(disk.clone(), &self.settings, KeyedHasher::with_public_key())
+                .unwrap()
+                .sharing(exchange::ME),
+        );
         self.disk = Some(disk);
     }
 
@@ -168,10 +177,12 @@ impl Model {
     fn url(&mut self, n: u16) -> Found {
         let url = CrawlUrl::parse(&format!("http://h{}.site{}.test/p{n}", n % self.n_hosts, n % 3))
             .unwrap();
-        let host = url.host_key(AssignBy::Domain);
+        let host = KeyedHasher::with_public_key().host_key(url.host());
         self.names.insert(host, url.host().into());
-        let hash = url.hash();
-        Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+        let hash = KeyedHasher::with_public_key().url(&url);
+        // Any class may find any URL; the limits are far away.
+        let finder = Finder::from_code((n / 3 % 16) as u8).unwrap();
+        Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder }
     }
 
     fn host_rows(&self) -> u64 {
@@ -277,7 +288,11 @@ impl Model {
             assert!(!on_the_way, "handed out twice");
             let name = &self.names[&host];
             let text = CrawlUrl::from_parts(url.origin, name, &url.path);
-            assert_eq!(text.hash(), url.hash, "the row names another URL");
+            assert_eq!(
+                KeyedHasher::with_public_key().url(&text),
+                url.hash,
+                "the row names another URL"
+            );
         }
     }
 
@@ -292,7 +307,8 @@ impl Model {
         for (page, _) in &group.pages {
             let hash = page.row.as_ref().unwrap().hash;
             assert!(self.dealt_with.insert(hash), "accounted for twice");
-            *self.pages_by_domain.entry(page.host.group).or_default() += 1;
+            let counts = matches!(page.end, PageEnd::Response { status: 200, .. });
+            *self.pages_by_domain.entry(page.host.group).or_default() += u64::from(counts);
         }
         if let Some(max) = self.settings.live.limits.pages_per_domain_max {
             let over = self.pages_by_domain.values().find(|&&n| n > max);

@@ -3,9 +3,10 @@
 
 use super::super::CrawlDb;
 use crate::messages::Commit;
-use crate::messages::{Found, LinkKind};
+use crate::messages::{Finder, Found, LinkKind};
 use crate::storage::{Batch, Database};
-use crivello_common::config::{AssignBy, Settings, SieveKind};
+use crivello_common::config::{Settings, SieveKind};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
 use crivello_common::url::CrawlUrl;
@@ -16,24 +17,26 @@ use std::sync::Arc;
 const ALL: [SieveKind; 4] =
     [SieveKind::Rocksdb, SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom];
 
-struct House {
+struct TestCrawlDb {
     disk: Arc<Database>,
     crawldb: CrawlDb,
 }
 
 fn found(n: u64) -> Found {
     let url = CrawlUrl::parse(&format!("http://h{}.site{}.test/{n}", n % 9, n % 4)).unwrap();
-    let (host, hash) = (url.host_key(AssignBy::Domain), url.hash());
-    Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+    let hasher = KeyedHasher::with_public_key();
+    let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
+    Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
 }
 
-impl House {
+impl TestCrawlDb {
     fn open(dir: &Path, sieve: SieveKind) -> Self {
         let mut settings = Settings::default();
         settings.fixed.state.sieve = sieve;
         settings.fixed.state.sieve_memory = ByteSize::mib(1);
         let disk = Arc::new(Database::open(dir, true, &settings.fixed.state).unwrap());
-        let crawldb = CrawlDb::open(disk.clone(), &settings).unwrap();
+        let crawldb =
+            CrawlDb::open(disk.clone(), &settings, KeyedHasher::with_public_key()).unwrap();
         Self { disk, crawldb }
     }
 
@@ -53,18 +56,18 @@ fn live_through(sieves: impl Fn(u64) -> SieveKind) {
     let dir = tempfile::tempdir().unwrap();
     let mut known = BTreeSet::new();
     for n in 0..12 {
-        let mut house = House::open(dir.path(), sieves(n));
-        assert_eq!(house.crawldb.totals().seen, known.len() as u64);
+        let mut db = TestCrawlDb::open(dir.path(), sieves(n));
+        assert_eq!(db.crawldb.totals().seen, known.len() as u64);
         for part in [2 * n, 2 * n + 1] {
-            let batch = house.prepare(group(part));
-            house.disk.commit(&batch).unwrap();
+            let batch = db.prepare(group(part));
+            db.disk.commit(&batch).unwrap();
             known.extend(group(part));
-            let totals = house.crawldb.totals();
+            let totals = db.crawldb.totals();
             let all = known.len() as u64;
             assert_eq!((totals.seen, totals.queued), (all, all), "{:?}, {part}", sieves(n));
         }
         // A kill before the commit: the batch counts as never offered.
-        drop(house.prepare(group(2 * n + 2).chain(5_000..5_100)));
+        drop(db.prepare(group(2 * n + 2).chain(5_000..5_100)));
     }
 }
 
@@ -84,11 +87,11 @@ fn the_body_may_be_another_at_each_start() {
 fn what_a_body_in_memory_holds_and_loses_is_told() {
     for kind in ALL {
         let dir = tempfile::tempdir().unwrap();
-        let mut house = House::open(dir.path(), kind);
-        let batch = house.prepare(0..1_000);
-        house.disk.commit(&batch).unwrap();
-        drop(house);
-        let counts = House::open(dir.path(), kind).crawldb.sieve_counts();
+        let mut db = TestCrawlDb::open(dir.path(), kind);
+        let batch = db.prepare(0..1_000);
+        db.disk.commit(&batch).unwrap();
+        drop(db);
+        let counts = TestCrawlDb::open(dir.path(), kind).crawldb.sieve_counts();
         let filters = matches!(kind, SieveKind::Bloom | SieveKind::BlockedBloom);
         assert_eq!(counts.losses.rate > 0.0, filters, "{kind:?}: {counts:?}");
         assert_eq!(counts.seen_bytes == 1 << 20, filters, "{kind:?}: {counts:?}");

@@ -188,6 +188,32 @@ proptest! {
     }
 
     #[test]
+    fn rows_that_arrive_end_a_deletion_over_kills(
+        steps in steps(),
+        n_jobs in 0usize..6,
+        kills in any::<bool>(),
+    ) {
+        let chunks = agent(steps).tell(1_000);
+        let mut model = told(&[&chunks]);
+        let Some(&group) = model.groups().first() else { return Ok(()) };
+        model.delete(group);
+        for _ in 0..n_jobs {
+            model.job();
+        }
+        model.cancel_deletion(group);
+        // The fact of one host is enough; the others follow after a kill or without one.
+        chunks.iter().take(1).for_each(|facts| model.hear(facts));
+        if kills {
+            model.take(Step::Kill);
+        }
+        prop_assert!(!model.job(), "the deletion goes on");
+        chunks.iter().for_each(|facts| model.hear(facts));
+        model.recount();
+        // What was left comes before what arrived.
+        prop_assert_eq!(model.rows().sorted(), told(&[&chunks]).rows().sorted());
+    }
+
+    #[test]
     fn a_closed_group_is_not_scheduled_and_an_opened_one_is(
         steps in steps(),
         turns in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..6),

@@ -1,10 +1,11 @@
 //! Export of all facts of a group, a chunk at a time.
 
+use super::super::CrawlDb;
 use super::super::changes::{elsewhere, of_host};
-use crate::messages::Fact;
-use crate::storage::values::{HostRow, RobotsRow, Seen, decode_queued};
-use crate::storage::{Database, DiskError, Family, keys};
-use crivello_common::hash::{GroupHash, HostKey, UrlKey};
+use crate::messages::{Fact, RobotsRecord};
+use crate::storage::values::{HostRow, Seen, decode_queued};
+use crate::storage::{Database, DiskError, Family, Row, keys};
+use crivello_common::hash::{GroupHash, HostKey};
 use std::sync::Arc;
 
 /// The order of an export. Hosts come first, so that later facts find them. Outcomes come last, so
@@ -19,46 +20,49 @@ pub struct ExportCursor {
     last: Vec<u8>,
 }
 
-/// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
-/// and the position at which to continue; `None` if these were the last. The facts are those of
-/// the last commit. Commits during an export report their own changes.
-///
-/// # Errors
-/// [`DiskError`] if the disk fails.
-pub fn export(
-    disk: &Database,
-    group: GroupHash,
-    mut cursor: ExportCursor,
-    bytes_max: usize,
-) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
-    let (mut facts, mut bytes) = (Vec::new(), 0);
-    while let Some(&family) = STAGES.get(cursor.stage) {
-        let mut from = cursor.last.clone();
-        if from.is_empty() {
-            from.extend(group.to_bytes());
-        } else {
-            from.push(0);
-        }
-        let mut names = Names { disk, last: None };
-        let mut full = false;
-        disk.walk(family, &from, &keys::end_of_group(group), |key, value| {
-            full = bytes >= bytes_max && !facts.is_empty();
-            if !full {
-                cursor.last.clear();
-                cursor.last.extend(key);
-                if let Some(fact) = read(family, key, value, &mut names)? {
-                    bytes += fact.weight();
-                    facts.push(fact);
-                }
+impl CrawlDb {
+    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
+    /// and the position at which to continue; `None` if these were the last. The facts are those of
+    /// the last commit. Commits during an export report their own changes.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn export(
+        &self,
+        group: GroupHash,
+        mut cursor: ExportCursor,
+        bytes_max: usize,
+    ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
+        let disk = &*self.frontier.disk;
+        let (mut facts, mut bytes) = (Vec::new(), 0);
+        while let Some(&family) = STAGES.get(cursor.stage) {
+            let mut from = cursor.last.clone();
+            if from.is_empty() {
+                from.extend(group.to_bytes());
+            } else {
+                from.push(0);
             }
-            Ok(!full)
-        })?;
-        if full {
-            return Ok((facts, Some(cursor)));
+            let mut names = Names { disk, last: None };
+            let mut full = false;
+            disk.walk(family, &from, &keys::end_of_group(group), |key, value| {
+                full = bytes >= bytes_max && !facts.is_empty();
+                if !full {
+                    cursor.last.clear();
+                    cursor.last.extend(key);
+                    if let Some(fact) = read(family, key, value, &mut names)? {
+                        bytes += fact.weight();
+                        facts.push(fact);
+                    }
+                }
+                Ok(!full)
+            })?;
+            if full {
+                return Ok((facts, Some(cursor)));
+            }
+            cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
         }
-        cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
+        Ok((facts, None))
     }
-    Ok((facts, None))
 }
 
 /// Names of hosts, with the last one cached: the rows of a host are adjacent.
@@ -74,10 +78,9 @@ impl Names<'_> {
         {
             return Ok(name.clone());
         }
-        let value = self.disk.get(Family::Hosts, &keys::host(host))?;
         let what = "a host with other rows has no row in `hosts`";
-        let value = value.ok_or(DiskError::Row { family: "hosts", what })?;
-        let name = HostRow::decode(&value)?.name;
+        let row = self.disk.row::<HostRow>(&keys::host(host))?;
+        let name = row.ok_or(DiskError::Row { family: "hosts", what })?.name;
         self.last = Some((host, name.clone()));
         Ok(name)
     }
@@ -90,27 +93,25 @@ fn read(
     value: &[u8],
     names: &mut Names<'_>,
 ) -> Result<Option<Fact>, DiskError> {
-    let malformed = || DiskError::Row { family: "frontier", what: "its key is malformed" };
-    let host = keys::read_host(key).ok_or_else(malformed)?;
     Ok(match family {
-        Family::Hosts if host.host.0 == 0 => None, // the group's own
-        Family::Hosts => Some(of_host(host, HostRow::decode(value)?)),
+        Family::Hosts => match keys::read_hosts(key)? {
+            Some(host) => Some(of_host(host, HostRow::decode(value)?)),
+            None => None,
+        },
         Family::Robots => {
-            let origin = keys::read_origin(key).ok_or_else(malformed)?;
-            let (name, record) = (names.of(host)?, RobotsRow::decode(value)?);
+            let (host, origin) = keys::read_robots(key)?;
+            let (name, record) = (names.of(host)?, RobotsRecord::decode(value)?);
             Some(Fact::Robots { host, name, origin, record })
         }
         Family::Frontier => {
-            let queue_key = keys::read_queue_key(key).ok_or_else(malformed)?;
+            let (host, queue_key) = keys::read_frontier(key)?;
             let (name, url) = (names.of(host)?, decode_queued(queue_key, value)?);
             Some(Fact::Queued { host, name, url })
         }
         _ => match Seen::decode(value)? {
             Seen::Queued(_) => None,
             Seen::Done(outcome) => {
-                let hash = keys::read_url_hash(key).ok_or_else(malformed)?;
-                let url = UrlKey { group: host.group, url: hash };
-                Some(Fact::Done { url, outcome: elsewhere(outcome) })
+                Some(Fact::Done { url: keys::read_seen(key)?, outcome: elsewhere(outcome) })
             }
         },
     })

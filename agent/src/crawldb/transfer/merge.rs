@@ -1,13 +1,13 @@
 //! Merging of facts into the rows, in one commit.
 
 use super::super::CrawlDb;
-use super::super::domain_counters::DomainCounters;
 use super::super::hosts::Map;
 use super::super::join::{is_newer, join_closed, join_queued, join_states};
-use crate::messages::{Fact, Queued, RobotsRecord};
-use crate::storage::values::{ArchivedPage, RobotsRow, Seen, UrlOutcome, decode_queued};
-use crate::storage::{Batch, DiskError, Family, keys};
-use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
+use crate::messages::{Fact, Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
+use crate::storage::values::{Seen, UrlOutcome, decode_queued};
+use crate::storage::{Batch, DiskError, Family, Row, keys};
+use crivello_common::discard::Discard;
+use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::collections::BTreeSet;
@@ -34,40 +34,43 @@ impl CrawlDb {
         now: Timestamp,
     ) -> Result<Batch, DiskError> {
         let mut batch = Batch::default();
-        let mut counters = DomainCounters::default();
         let mut known = self.known(facts)?;
         for fact in facts {
             match fact {
                 Fact::Queued { host, name, url } => {
-                    self.meet(&mut counters, *host, name)?;
-                    self.merge_queued((&mut batch, &mut counters), &mut known, *host, url)?;
+                    if self.meet(*host, name, Some(url.finder)) {
+                        self.merge_queued(&mut batch, &mut known, *host, url)?;
+                    }
                 }
                 // A page that only a lost archive has is fetched again, although some agents still
                 // report it as done.
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
-                    let host = HostKey { group: url.group, host: HostHash::of(&page.name) };
-                    self.meet(&mut counters, host, &page.name)?;
-                    self.merge_queued((&mut batch, &mut counters), &mut known, host, &page.url)?;
+                    let host = self.refetch.host_of(url.group, page);
+                    if self.meet(host, &page.name, Some(page.url.finder)) {
+                        self.merge_queued(&mut batch, &mut known, host, &page.url)?;
+                    }
                 }
                 Fact::Done { url, outcome } => {
                     self.merge_done(&mut batch, &mut known, *url, outcome)?;
                 }
-                Fact::Host { host, name, .. } => {
-                    self.meet(&mut counters, *host, name)?;
-                    self.merge_host(&mut counters, *host, fact)?;
+                Fact::Host { host, name, finder, .. } => {
+                    if self.meet(*host, name, Some(*finder)) {
+                        self.merge_host(*host, fact)?;
+                    }
                 }
                 Fact::Robots { host, name, origin, record } => {
-                    self.meet(&mut counters, *host, name)?;
-                    self.merge_robots(*host, *origin, record)?;
+                    if self.meet(*host, name, None) {
+                        self.merge_robots(*host, *origin, record)?;
+                    }
                 }
             }
         }
-        if self.frontier.limits.pages_per_domain.is_some() {
+        if self.frontier.limits.pages_per_domain_max.is_some() {
             for group in known.uncounted {
                 self.frontier.reopen_domain(group)?;
             }
         }
-        self.finish(&mut batch, &counters, now)?;
+        self.finish(&mut batch, now)?;
         Ok(batch)
     }
 
@@ -83,9 +86,7 @@ impl CrawlDb {
                 Fact::Done { url, outcome } => {
                     urls.push(*url);
                     let lost = self.refetch.lost(outcome);
-                    let host = |page: &ArchivedPage| HostHash::of(&page.name);
-                    let host = lost.map(|page| HostKey { group: url.group, host: host(page) });
-                    hosts.extend(host);
+                    hosts.extend(lost.map(|page| self.refetch.host_of(url.group, page)));
                 }
                 Fact::Host { host, .. } | Fact::Robots { host, .. } => hosts.push(*host),
             }
@@ -108,53 +109,47 @@ impl CrawlDb {
         Ok(Known { seen, queued: Map::default(), uncounted: BTreeSet::new() })
     }
 
-    /// Creates the row of a host that is not known yet.
-    fn meet(
-        &mut self,
-        counters: &mut DomainCounters,
-        host: HostKey,
-        name: &Arc<str>,
-    ) -> Result<(), DiskError> {
-        if self.frontier.hosts.contains(host) {
-            return Ok(());
+    /// Creates the row of a host that is not known yet, or joins the finder of one that is. Returns
+    /// false, and counts a discard, if the row is that of another host.
+    fn meet(&mut self, host: HostKey, name: &Arc<str>, finder: Option<Finder>) -> bool {
+        let finder = finder.unwrap_or(Finder::LAST);
+        match self.frontier.hosts.get(host) {
+            None => self.frontier.add_host(host, name.clone(), finder),
+            Some(entry) if !entry.is_named(host, name) => {
+                self.frontier.totals.discards.count(Discard::HostKeyTaken);
+                return false;
+            }
+            Some(entry) if finder < entry.row.finder => {
+                self.frontier.hosts.change(host, |entry| entry.row.finder = finder);
+            }
+            Some(_) => {}
         }
-        if self.frontier.limits.hosts_per_domain.is_some() {
-            counters.row(&self.frontier.disk, host.group)?.hosts += 1;
-        }
-        self.frontier.add_host(host, name.clone());
-        Ok(())
+        true
     }
 
     fn merge_queued(
         &mut self,
-        (batch, counters): (&mut Batch, &mut DomainCounters),
+        batch: &mut Batch,
         known: &mut Known,
         host: HostKey,
         theirs: &Queued,
     ) -> Result<(), DiskError> {
         let key = UrlKey { group: host.group, url: theirs.hash };
-        let lost = match known.seen.get(&key) {
-            Some(Seen::Done(outcome)) => self.refetch.lost(outcome).is_some(),
-            _ => false,
-        };
-        match known.seen.get(&key) {
+        let before = known.seen.get(&key);
+        let is_lost = |outcome| self.refetch.lost(outcome).is_some();
+        let lost = matches!(before, Some(Seen::Done(outcome)) if is_lost(outcome));
+        match before {
             Some(Seen::Done(_)) if !lost => {}
             Some(&Seen::Queued(at)) => {
                 let (of, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: host.group, host: of };
-                let ours = match known.queued.get(&key) {
-                    Some(ours) => Some(ours.clone()),
-                    None => {
-                        let row = self
-                            .frontier
-                            .disk
-                            .get(Family::Frontier, &keys::frontier(host, queue_key))?;
-                        row.map(|row| decode_queued(queue_key, &row)).transpose()?
-                    }
-                };
-                let what = "a URL marked as queued in `seen` is missing";
-                let mut ours = ours.ok_or(DiskError::Row { family: "frontier", what })?;
+                let before = self.queued_row(known, host, queue_key, key)?;
+                let mut ours = before.clone();
                 if join_queued(&mut ours, theirs) {
+                    // A pending page does not count as queued.
+                    if before.finder != ours.finder && queue_key.priority != PRIORITY_PENDING {
+                        self.frontier.change_finder(host.group, &before, ours.finder)?;
+                    }
                     self.frontier.write_queued(batch, host, &ours);
                     if let Some(entry) = self.frontier.hosts.get(host) {
                         self.frontier.changes.queued(host, &entry.row.name, &ours);
@@ -165,16 +160,35 @@ impl CrawlDb {
             _ => {
                 let url = Queued { queue_key: self.frontier.next_queue_key(), ..theirs.clone() };
                 self.frontier.totals.seen += u64::from(!lost);
-                if lost {
-                    self.frontier.uncount_page(counters, host)?;
+                let was_success =
+                    matches!(before, Some(Seen::Done(outcome)) if outcome.is_success());
+                if lost && was_success {
+                    self.frontier.uncount_page(host)?;
                     known.uncounted.insert(host.group);
                 }
-                self.frontier.enqueue(batch, host, &url);
+                self.frontier.enqueue(batch, host, &url)?;
                 known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
                 known.queued.insert(key, url);
             }
         }
         Ok(())
+    }
+
+    /// Returns the row of a URL that `seen` marks as queued.
+    fn queued_row(
+        &self,
+        known: &Known,
+        host: HostKey,
+        queue_key: QueueKey,
+        url: UrlKey,
+    ) -> Result<Queued, DiskError> {
+        if let Some(row) = known.queued.get(&url) {
+            return Ok(row.clone());
+        }
+        let row = self.frontier.disk.get(Family::Frontier, &keys::frontier(host, queue_key))?;
+        let row = row.map(|row| decode_queued(queue_key, &row)).transpose()?;
+        let what = "a URL marked as queued in `seen` is missing";
+        row.ok_or(DiskError::Row { family: "frontier", what })
     }
 
     fn merge_done(
@@ -196,7 +210,12 @@ impl CrawlDb {
             Some(Seen::Queued(at)) => {
                 let (host, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: url.group, host };
-                self.frontier.finish_url(batch, host, queue_key, url.url, outcome);
+                if queue_key.priority == PRIORITY_PENDING {
+                    self.frontier.finish_pending(batch, host, (queue_key, url.url), outcome);
+                } else {
+                    let row = self.queued_row(known, host, queue_key, url)?;
+                    self.frontier.finish_url(batch, host, &row, outcome)?;
+                }
             }
             None => {
                 self.frontier.totals.seen += 1;
@@ -206,13 +225,10 @@ impl CrawlDb {
         Ok(())
     }
 
-    fn merge_host(
-        &mut self,
-        counters: &mut DomainCounters,
-        host: HostKey,
-        fact: &Fact,
-    ) -> Result<(), DiskError> {
-        let Fact::Host { state, closed, pages, bytes, .. } = fact else { return Ok(()) };
+    fn merge_host(&mut self, host: HostKey, fact: &Fact) -> Result<(), DiskError> {
+        let Fact::Host { state, closed, pages, bytes, resolved, answered, .. } = fact else {
+            return Ok(());
+        };
         let Some(entry) = self.frontier.hosts.get_mut(host) else { return Ok(()) };
         let before = entry.row.clone();
         let row = &mut entry.row;
@@ -220,6 +236,8 @@ impl CrawlDb {
         row.closed = join_closed(row.closed, *closed);
         row.pages = row.pages.max(*pages);
         row.bytes = row.bytes.max(*bytes);
+        row.resolved |= *resolved;
+        row.answered |= *answered;
         let n_pages = row.pages - before.pages;
         if entry.on_workbench {
             // The workbench does not know the merged state, and will report its own.
@@ -229,8 +247,8 @@ impl CrawlDb {
         if entry.row != before {
             self.frontier.hosts.change(host, |entry| entry.reschedule = true);
         }
-        if n_pages > 0 && self.frontier.limits.pages_per_domain.is_some() {
-            counters.row(&self.frontier.disk, host.group)?.pages += n_pages;
+        if n_pages > 0 && self.frontier.limits.pages_per_domain_max.is_some() {
+            self.frontier.groups.change(host.group, |group| group.pages += n_pages)?;
         }
         Ok(())
     }
@@ -241,14 +259,13 @@ impl CrawlDb {
         origin: Origin,
         theirs: &RobotsRecord,
     ) -> Result<(), DiskError> {
-        let key = keys::robots(host, origin);
-        let ours = match self.frontier.robots.iter().rev().find(|(other, _)| *other == key) {
-            Some((_, value)) => Some(value.clone()),
-            None => self.frontier.disk.get(Family::Robots, &key)?,
+        let mut changed = self.frontier.robots.iter().rev();
+        let ours = match changed.find(|&&(of, at, _)| (of, at) == (host, origin)) {
+            Some((.., record)) => Some(record.clone()),
+            None => self.frontier.disk.row(&keys::robots(host, origin))?,
         };
-        let ours = ours.map(|value| RobotsRow::decode(&value)).transpose()?;
         if ours.is_none_or(|ours| is_newer(theirs, &ours)) {
-            self.frontier.set_robots(host, origin, theirs);
+            self.frontier.set_robots(host, origin, theirs.clone());
         }
         Ok(())
     }

@@ -135,13 +135,20 @@ mod tests {
     use super::*;
     use crate::crawldb::Totals;
     use crivello_common::config::Settings;
+    use crivello_common::identity::KeyedHasher;
     use crivello_common::time::Clock;
     use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
     fn more_is_asked_for_once_half_of_what_is_of_use_has_been_used() {
         let totals = Totals { own_queued: 1_000, ..Totals::default() };
-        let shared = Shared::new(&Settings::default(), Clock::start(), "crawl", totals, None);
+        let shared = Shared::new(
+            &Settings::default(),
+            Clock::start(),
+            ("crawl", KeyedHasher::with_public_key()),
+            totals,
+            None,
+        );
         assert!(!is_short(&shared), "short without a limit");
         shared.page_budget.wait();
         assert!(!is_short(&shared), "short although no visit is in flight and no host is ready");

@@ -45,13 +45,13 @@ impl Heartbeat {
         let settings = Settings::from_toml("the coordinator's settings", &toml)
             .and_then(|settings| settings.check().map(|()| settings))
             .map_err(|errors| errors.to_string())?;
-        let assign_by = self.shared.settings.identity.assign_by;
-        let rules =
-            LinkRules::compile(&settings.live, assign_by).map_err(|error| error.to_string())?;
+        let rules = LinkRules::compile(&settings.live, &self.shared.settings, self.shared.hasher)
+            .map_err(|error| error.to_string())?;
         let fixed = (*self.shared.settings).clone();
         let before = Settings { fixed: fixed.clone(), live: live.latest().live.clone() };
         let settings = Settings { fixed, ..settings };
         let changed = before.differences(&settings);
+        self.view_file.put_settings(revision, toml);
         live.put(settings.live, revision, &self.rules, rules);
         Ok(changed)
     }

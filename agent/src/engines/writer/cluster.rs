@@ -40,7 +40,10 @@ impl Writer {
         if !self.must_commit() {
             self.open_since = now;
         }
-        self.receive(now)?;
+        if let Replication::Cluster(cluster) = &mut self.replication {
+            let mut open = OpenCommits { pages: &mut self.open, facts: &mut self.facts };
+            cluster.receive(&mut open, &mut self.stores.crawldb)?;
+        }
         self.commit_facts(now)?;
         self.enter_epoch(now)?;
         if let Replication::Cluster(cluster) = &mut self.replication {
@@ -61,22 +64,10 @@ impl Writer {
         self.commit_facts(now)
     }
 
-    fn receive(&mut self, now: Timestamp) -> Result<(), WriterError> {
-        if let Replication::Cluster(cluster) = &mut self.replication {
-            let mut open = OpenCommits { pages: &mut self.open, facts: &mut self.facts };
-            cluster.receive(&mut open, &mut self.stores.crawldb, now)?;
-        }
-        Ok(())
-    }
-
     /// Puts the next view into force, if there is one.
     fn enter_epoch(&mut self, now: Timestamp) -> Result<(), WriterError> {
         let Replication::Cluster(cluster) = &mut self.replication else { return Ok(()) };
         let Some(view) = cluster.take_view() else { return Ok(()) };
-        // Jobs of the old epoch finish first: within an epoch, no rows arrive for a group that is
-        // deleted in it.
-        while self.step_job(now)? {}
-        let Replication::Cluster(cluster) = &mut self.replication else { return Ok(()) };
         let mut open = OpenCommits { pages: &mut self.open, facts: &mut self.facts };
         let outcome = cluster.begin_epoch(&view, &mut open, &mut self.stores.crawldb, now)?;
         if outcome == MembershipOutcome::Evicted {
@@ -112,7 +103,9 @@ impl Writer {
         let Replication::Cluster(cluster) = &mut self.replication else { return Ok(None) };
         let crawldb = &mut self.stores.crawldb;
         let no_visit = self.shared.status.visits.load(Acquire) == 0;
-        let scanned = !crawldb.has_changes() && !crawldb.is_refetching() && !crawldb.is_blocking();
+        let scanned = !crawldb.has_changes()
+            && !crawldb.is_refetching()
+            && !crawldb.blocked_hosts().is_active();
         let committed =
             self.facts.is_empty() && !self.facts.is_awaited() && !self.open.is_awaited();
         let quiet = settled && no_visit && scanned && committed && cluster.is_settled();

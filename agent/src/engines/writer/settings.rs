@@ -21,15 +21,15 @@ impl Writer {
             live.crawldb_applied(revised.revision);
             self.queues.wake();
         }
-        if crawldb.is_blocking() {
+        if crawldb.blocked_hosts().is_active() {
             crawldb.step_block_scan(now)?;
         }
-        if crawldb.is_scanning_hosts() {
+        if crawldb.blocked_hosts().is_scanning() {
             self.serve_at = now + STEP_PAUSE;
         }
-        let changes = Some(crawldb.block_changes());
+        let changes = Some(crawldb.blocked_hosts().changes());
         if std::mem::replace(&mut self.blocks_reported, changes) != changes {
-            *live.blocks.lock() = crawldb.block_counts();
+            *live.blocks.lock() = crawldb.blocked_hosts().counts();
         }
         Ok(())
     }

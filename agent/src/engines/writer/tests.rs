@@ -4,8 +4,9 @@ use super::*;
 use crate::crawldb::Totals;
 use crate::messages::ToFrontier;
 use crivello_archive::CrawlLabel;
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::Settings;
 use crivello_common::failure::Failure;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crossbeam::channel::{Sender, bounded};
@@ -18,14 +19,20 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     std::fs::create_dir(dir.join("warc")).unwrap();
     let label = CrawlLabel { id: 0, contact: String::new(), settings_toml: String::new() };
     let stores = Stores {
-        crawldb: CrawlDb::open(disk.clone(), &settings).unwrap(),
+        crawldb: CrawlDb::open(disk.clone(), &settings, KeyedHasher::with_public_key()).unwrap(),
         archive: ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label)
             .unwrap(),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,
     };
-    let shared = Shared::new(&settings, Clock::start(), "crawl", Totals::default(), None);
+    let shared = Shared::new(
+        &settings,
+        Clock::start(),
+        ("crawl", KeyedHasher::with_public_key()),
+        Totals::default(),
+        None,
+    );
     let (to_writer, inbox) = bounded(8);
     let queues = Arc::new(SchedulerQueues::new(1, 1));
     let mut writer = Writer::new(shared, queues, inbox, stores, Replication::Solo);
@@ -36,7 +43,7 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
 /// Returns a message that must be committed, but contains no page.
 fn note() -> WriterMsg {
     let url = CrawlUrl::parse("http://a.test/").unwrap();
-    let host = url.host_key(AssignBy::Domain);
+    let host = KeyedHasher::with_public_key().host_key(url.host());
     let reason = crivello_common::discard::Discard::GaveUp;
     WriterMsg::ToFrontier(vec![
         ToFrontier::NameFailed { kind: Failure::DnsNoSuchName },

@@ -123,7 +123,7 @@ fn a_stopped_crawl_is_named_with_the_reason_once_it_runs() {
 
 #[test]
 fn every_rule_that_can_set_a_hosts_next_time_is_named_with_its_setting() {
-    let cases: [(WaitRule, &str, &[&str]); 9] = [
+    let cases: [(WaitRule, &str, &[&str]); 10] = [
         (WaitRule::Delay, "delay", &["the delay of 5 s after the last request (politeness.delay)"]),
         (WaitRule::CrawlDelay, "crawl-delay", &["Crawl-delay", "5 s"]),
         (WaitRule::Relative, "relative-delay", &["10 times", "politeness.relative-factor"]),
@@ -134,6 +134,7 @@ fn every_rule_that_can_set_a_hosts_next_time_is_named_with_its_setting() {
             &["without a Retry-After", "twice in a row", "politeness.backoff-first"],
         ),
         (WaitRule::RobotsUnreachable, "robots-unreachable", &["robots.txt is unreachable"]),
+        (WaitRule::TakeOver, "group-moved", &["its group has just moved to this agent"]),
         (WaitRule::StartUp, "after-kill", &["the last run was killed"]),
         (WaitRule::AddressChange, "address-changed", &["another address", "fetch.keep-alive"]),
         (WaitRule::Nothing, "held-back", &["held back"]),

@@ -5,8 +5,9 @@ use super::kit::{
     visit_origin,
 };
 use crate::fetch::run;
-use crate::messages::{FetchOutcome, Signal, Truncation};
+use crate::messages::{FetchOutcome, Truncation};
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::units::ByteSize;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ fn failure(ended: &Ended) -> Failure {
     let FetchOutcome::Failed(failure) = ended.fetched[0].outcome else {
         panic!("{:?}", ended.fetched[0].outcome);
     };
-    assert_eq!(ended.verdict.signal, Signal::Failed(failure));
+    assert_eq!(ended.verdict.signal, VisitSignal::Failed(failure));
     assert_eq!((ended.verdict.requests, ended.verdict.pages), (1, 0));
     failure
 }
@@ -106,7 +107,7 @@ async fn bodies_that_are_wrong() {
                 assert_eq!((&response.body[..], response.truncated), (body, truncated), "{name}");
                 assert_eq!(
                     (ended.verdict.signal, ended.verdict.pages),
-                    (Signal::Well, 1),
+                    (VisitSignal::Healthy, 1),
                     "{name}"
                 );
             }

@@ -1,15 +1,16 @@
 //! Scripted servers, visits to them, and a sink that records results.
 
-use crate::fetch::{FetchContext, Sink, run};
+use crate::fetch::{FetchContext, FetchError, Sink, run};
 use crate::messages::{
-    FetchOutcome, Fetched, HandedOut, QueueKey, Queued, Response, RobotsRequest, Verdict, Visit,
-    VisitDeadline, VisitTask,
+    BlockAndPauseList, FetchOutcome, Fetched, HandedOut, MinHostDelay, QueueKey, Queued, Response,
+    RobotsRequest, Verdict, Visit, VisitDeadline, VisitTask,
 };
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::Settings;
 use crivello_common::hash::UrlHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
 use crivello_common::time::Clock;
-use crivello_common::url::{CrawlUrl, Origin, Scheme, host_key};
+use crivello_common::url::{CrawlUrl, Origin, Scheme};
 use parking_lot::Mutex;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -77,7 +78,16 @@ impl Ended {
 }
 
 pub(super) fn context(settings: &Settings, recorder: &Arc<Recorder>) -> FetchContext {
-    FetchContext::new(settings, Clock::start(), Arc::clone(recorder) as Arc<dyn Sink>).unwrap()
+    context_of(settings, Arc::clone(recorder) as Arc<dyn Sink>).unwrap()
+}
+
+pub(super) fn context_of(
+    settings: &Settings,
+    sink: Arc<dyn Sink>,
+) -> Result<FetchContext, FetchError> {
+    let (barred, rest_min) =
+        (BlockAndPauseList::of(&settings.live), MinHostDelay::of(&settings.live));
+    FetchContext::new(settings, Clock::start(), sink, barred, rest_min)
 }
 
 /// Performs a visit and returns its results.
@@ -100,15 +110,16 @@ pub(super) fn visit(server: SocketAddr, paths: &[&str]) -> Visit {
 pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &[&str]) -> Visit {
     let queued = |(seq, path): (usize, &&str)| Queued {
         queue_key: QueueKey { priority: 0, seq: seq as u64 },
-        hash: UrlHash::of(path),
+        hash: UrlHash(seq as u64),
         origin,
         path: (*path).into(),
         depth: 0,
         attempts: 0,
         kind: crate::messages::LinkKind::Page,
+        finder: crate::messages::Finder::SEED,
     };
     Visit {
-        host: host_key(name, AssignBy::Domain),
+        host: KeyedHasher::with_public_key().host_key(name),
         name: name.into(),
         address,
         deadline: VisitDeadline::default(),
@@ -124,7 +135,7 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
 
 pub(super) fn robots_visit(server: SocketAddr) -> Visit {
     let origin = origin(server.port());
-    let host = host_key(HOST, AssignBy::Domain);
+    let host = KeyedHasher::with_public_key().host_key(HOST);
     Visit {
         host,
         name: HOST.into(),
@@ -137,6 +148,7 @@ pub(super) fn robots_visit(server: SocketAddr) -> Visit {
             for_origin: origin,
             url: CrawlUrl::from_parts(origin, HOST, "/robots.txt"),
             hops: 0,
+            verified: true,
         }),
     }
 }

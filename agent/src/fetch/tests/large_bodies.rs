@@ -1,11 +1,12 @@
 //! Goal: large bodies share their memory budget: none waits forever, above all not for a slow site.
 
-use super::kit::{Ended, Recorder, Server, Step, ok, robots_visit, send, serve, settings, visit};
+use super::kit::{
+    Ended, Recorder, Server, Step, context_of, ok, robots_visit, send, serve, settings, visit,
+};
 use crate::fetch::body_budget::{BodyBudget, Reservation};
 use crate::fetch::{FetchContext, Sink, run};
 use crate::limits::{BODY_FREE, BODY_UNIT};
 use crate::messages::{FetchOutcome, Fetched, Truncation, Verdict, Visit};
-use crivello_common::time::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
@@ -34,7 +35,7 @@ fn with_units(n_units: usize, recorder: &Arc<Recorder>) -> FetchContext {
     let mut settings = settings();
     settings.fixed.fetch.total_timeout = Duration::from_secs(3_600);
     let sink = Arc::new(Parsed(Arc::clone(recorder)));
-    let mut context = FetchContext::new(&settings, Clock::start(), sink).unwrap();
+    let mut context = context_of(&settings, sink).unwrap();
     context.body_budget = BodyBudget::with_units(n_units);
     context.caps.held_window = Duration::from_millis(200);
     context

@@ -2,10 +2,10 @@
 
 use super::kit::settings;
 use crate::fetch::Dns;
-use crate::messages::{ResolveError, Resolved};
-use crivello_common::config::{AssignBy, Settings};
-use crivello_common::time::Timestamp;
-use crivello_common::url::host_key;
+use crate::messages::{BlockAndPauseList, ResolveError, Resolved};
+use crivello_common::config::Settings;
+use crivello_common::identity::KeyedHasher;
+use crivello_common::time::{Clock, Timestamp};
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA};
 use hickory_proto::rr::{RData, Record, RecordType};
@@ -19,6 +19,10 @@ const NOW: Timestamp = Timestamp::from_secs(1_000);
 
 fn after(seconds: u64) -> Timestamp {
     NOW + Duration::from_secs(seconds)
+}
+
+fn resolver(settings: &Settings) -> Dns {
+    Dns::new(settings, Clock::start(), BlockAndPauseList::of(&settings.live))
 }
 
 /// Queries that a server received: names in their original case, and types.
@@ -90,7 +94,7 @@ fn records(label: &str, kind: RecordType) -> Vec<RData> {
 }
 
 async fn resolve(dns: &Dns, name: &str, now: Timestamp) -> Result<Resolved, ResolveError> {
-    let host = host_key(name, AssignBy::Domain);
+    let host = KeyedHasher::with_public_key().host_key(name);
     let resolution = dns.resolve(host, name, now).await;
     assert_eq!(resolution.host, host);
     resolution.answer
@@ -103,7 +107,7 @@ fn at(address: &str, until: Timestamp) -> Result<Resolved, ResolveError> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_smallest_admitted_address_is_taken() {
     let (settings, queries) = server().await;
-    let dns = Dns::new(&settings);
+    let dns = resolver(&settings);
     for (name, expected) in [
         ("a-9-9-9-9--8-8-8-8--10-0-0-1.test", at("8.8.8.8", after(300))),
         ("a-8-8-8-8--9-9-9-9.test", at("8.8.8.8", after(300))),
@@ -129,7 +133,7 @@ async fn the_smallest_admitted_address_is_taken() {
 #[tokio::test(flavor = "multi_thread")]
 async fn literals_are_their_own_answers_and_ask_nobody() {
     let (settings, queries) = server().await;
-    let dns = Dns::new(&settings);
+    let dns = resolver(&settings);
     for (name, expected) in [
         ("8.8.8.8", at("8.8.8.8", Timestamp::MAX)),
         ("[2606:4700:4700::1111]", at("2606:4700:4700::1111", Timestamp::MAX)),
@@ -159,7 +163,7 @@ async fn answers_hold_for_their_time_and_no_longer() {
         settings.fixed.dns.ttl_max = Duration::from_secs(ttl_max);
         settings.fixed.dns.negative_ttl = Duration::from_secs(500);
         settings.fixed.dns.error_ttl = Duration::from_secs(20);
-        let dns = Dns::new(&settings);
+        let dns = resolver(&settings);
         let first = resolve(&dns, name, NOW).await;
         let asked = queries.lock().len();
         assert_eq!(resolve(&dns, name, after(holds - 1)).await, first);
@@ -172,7 +176,7 @@ async fn answers_hold_for_their_time_and_no_longer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_who_ask_at_once_ask_once() {
     let (settings, queries) = server().await;
-    let dns = Arc::new(Dns::new(&settings));
+    let dns = Arc::new(resolver(&settings));
     let tasks: Vec<_> = (0..50)
         .map(|_| {
             let dns = Arc::clone(&dns);
@@ -188,9 +192,9 @@ async fn many_who_ask_at_once_ask_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ipv6_is_used_only_when_asked_for_and_only_where_there_is_no_ipv4() {
     let (mut settings, _) = server().await;
-    assert_eq!(resolve(&Dns::new(&settings), "six.test", NOW).await, Err(ResolveError::NoSuchName));
+    assert_eq!(resolve(&resolver(&settings), "six.test", NOW).await, Err(ResolveError::NoSuchName));
     settings.fixed.dns.ipv6 = true;
-    let dns = Dns::new(&settings);
+    let dns = resolver(&settings);
     assert_eq!(resolve(&dns, "six.test", NOW).await, at("2606:4700:4700::1111", after(300)));
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, at("8.8.8.8", after(300)));
     assert_eq!(resolve(&dns, "mapped.test", NOW).await, at("8.8.8.8", after(300)));
@@ -200,13 +204,13 @@ async fn ipv6_is_used_only_when_asked_for_and_only_where_there_is_no_ipv4() {
 async fn silent_and_absent_servers_are_unavailable() {
     let (mut settings, _) = server().await;
     settings.fixed.dns.timeout = Duration::from_millis(100);
-    let dns = Dns::new(&settings);
+    let dns = resolver(&settings);
     assert_eq!(resolve(&dns, "silent.test", NOW).await, Err(ResolveError::Unavailable));
     // No other process can get its port, and it receives packets only from its peer.
     let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     deaf.connect("127.0.0.1:9").await.unwrap();
     settings.fixed.dns.servers = vec![deaf.local_addr().unwrap()];
-    let dns = Dns::new(&settings);
+    let dns = resolver(&settings);
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, Err(ResolveError::Unavailable));
 }
 
@@ -214,7 +218,7 @@ async fn silent_and_absent_servers_are_unavailable() {
 async fn an_allowed_network_is_admitted() {
     let (mut settings, _) = server().await;
     settings.fixed.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
-    let dns = Dns::new(&settings);
+    let dns = resolver(&settings);
     let expected = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
     let found = resolve(&dns, "a-127-0-0-7--10-0-0-1.test", NOW).await.unwrap();
     assert_eq!(found.address, expected);

@@ -4,9 +4,10 @@
 use super::kit::{
     LOOPBACK, Step, carry_out, ok, origin, send, serve, settings, visit, visit_origin,
 };
-use crate::messages::{FetchOutcome, Signal, Visit, VisitTask};
+use crate::messages::{FetchOutcome, Visit, VisitTask};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::robots::Rules;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ async fn a_burst_uses_one_connection_and_ends_at_its_limit() {
     assert_eq!(*server.connections.lock(), 1);
     assert_eq!((ended.verdict.requests, ended.verdict.pages), (2, 2));
     assert_eq!(&*ended.verdict.returned[0].path, "/c");
-    assert_eq!(ended.verdict.signal, Signal::Well);
+    assert_eq!(ended.verdict.signal, VisitSignal::Healthy);
     let ends = ended.fetched.iter().map(|fetched| fetched.at + fetched.took);
     assert_eq!(ends.max(), Some(ended.verdict.ended));
     let served: Duration = ended.fetched.iter().map(|fetched| fetched.took).sum();
@@ -106,7 +107,7 @@ async fn an_unanswering_end_of_the_connection_ends_the_visit() {
         let ended = carry_out(visit(server.address, &["/a", "/b"]), &settings()).await;
         assert_eq!(ended.response(0).truncated, None);
         assert_eq!((ended.verdict.requests, ended.verdict.returned.len()), (1, 1), "{head}");
-        assert_eq!(ended.verdict.signal, Signal::Well);
+        assert_eq!(ended.verdict.signal, VisitSignal::Healthy);
     }
 }
 
@@ -127,7 +128,7 @@ async fn a_server_that_asks_to_slow_down_is_left_alone() {
         let server = serve(vec![Step::Read, send(response)]).await;
         let ended = carry_out(visit(server.address, &["/a", "/b"]), &settings()).await;
         let wait = expected.map(Duration::from_secs);
-        assert_eq!(ended.verdict.signal, Signal::SlowDown(wait), "{head}");
+        assert_eq!(ended.verdict.signal, VisitSignal::SlowDown(wait), "{head}");
         assert!(
             matches!(ended.fetched[0].outcome, FetchOutcome::Failed(Failure::SlowDown)),
             "{head}"

@@ -2,8 +2,9 @@
 
 use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
 use crate::limits::ROBOTS_SIZE_MAX;
-use crate::messages::{FetchOutcome, RobotsOutcome, Signal};
+use crate::messages::{FetchOutcome, RobotsOutcome};
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
@@ -31,25 +32,25 @@ fn status(line: &str) -> Vec<Step> {
 #[tokio::test(flavor = "multi_thread")]
 async fn statuses_mean_what_the_rfc_says() {
     for (line, expected, signal) in [
-        ("404 Not Found", "Missing", Signal::Well),
-        ("401 Unauthorized", "Missing", Signal::Well),
-        ("410 Gone", "Missing", Signal::Well),
-        ("500 Oops", "Unreachable", Signal::Well),
-        ("599 Odd", "Unreachable", Signal::Well),
-        ("503 Busy", "Unreachable", Signal::SlowDown(None)),
+        ("404 Not Found", "Missing", VisitSignal::Healthy),
+        ("401 Unauthorized", "Missing", VisitSignal::Healthy),
+        ("410 Gone", "Missing", VisitSignal::Healthy),
+        ("500 Oops", "Unreachable", VisitSignal::Healthy),
+        ("599 Odd", "Unreachable", VisitSignal::Healthy),
+        ("503 Busy", "Unreachable", VisitSignal::SlowDown(None)),
         (
             "429 Slow\r\nRetry-After: 5",
             "Unreachable",
-            Signal::SlowDown(Some(Duration::from_secs(5))),
+            VisitSignal::SlowDown(Some(Duration::from_secs(5))),
         ),
-        ("302 Found", "Unreachable", Signal::Well),
-        ("302 Found\r\nLocation: ftp://x/", "Unreachable", Signal::Well),
-        ("302 Found\r\nLocation: http://", "Unreachable", Signal::Well),
-        ("300 Choices", "Unreachable", Signal::Well),
-        ("304 Not Modified", "Unreachable", Signal::Well),
-        ("304 Not Modified\r\nLocation: /there", "Unreachable", Signal::Well),
-        ("302 Found\r\nLocation: /there", "Redirect", Signal::Well),
-        ("204 No Content", "Rules", Signal::Well),
+        ("302 Found", "Unreachable", VisitSignal::Healthy),
+        ("302 Found\r\nLocation: ftp://x/", "Unreachable", VisitSignal::Healthy),
+        ("302 Found\r\nLocation: http://", "Unreachable", VisitSignal::Healthy),
+        ("300 Choices", "Unreachable", VisitSignal::Healthy),
+        ("304 Not Modified", "Unreachable", VisitSignal::Healthy),
+        ("304 Not Modified\r\nLocation: /there", "Unreachable", VisitSignal::Healthy),
+        ("302 Found\r\nLocation: /there", "Redirect", VisitSignal::Healthy),
+        ("204 No Content", "Rules", VisitSignal::Healthy),
     ] {
         let ended = ask(status(line)).await;
         let shown = format!("{:?}", found(&ended));
@@ -92,14 +93,14 @@ async fn a_long_file_is_used_as_far_as_it_is_read() {
     let ended = ask(vec![head, Step::SendForEver(line)]).await;
     assert!(matches!(found(&ended), RobotsOutcome::Rules(_)), "{:?}", found(&ended));
     assert_eq!(ended.response(0).body.len(), ROBOTS_SIZE_MAX);
-    assert_eq!(ended.verdict.signal, Signal::Well);
+    assert_eq!(ended.verdict.signal, VisitSignal::Healthy);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_broke_off_is_no_file() {
     let ended = ask(vec![send("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *")]).await;
     assert!(matches!(found(&ended), RobotsOutcome::Unreachable));
-    assert_eq!(ended.verdict.signal, Signal::Failed(Failure::Disconnected));
+    assert_eq!(ended.verdict.signal, VisitSignal::Failed(Failure::Disconnected));
     let ended = ask(vec![Step::Reset]).await;
     assert!(matches!(found(&ended), RobotsOutcome::Unreachable));
     let [told] = &ended.fetched[..] else { panic!("expected one result: {:?}", ended.fetched) };

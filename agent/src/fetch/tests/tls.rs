@@ -1,13 +1,15 @@
 //! Goal: TLS in all its states (correct, unverifiable, broken); HTTP/2 if both sides support it.
 
-use super::kit::{Recorder, Step, carry_out, context, ok, send, serve, settings, visit_origin};
+use super::kit::{
+    Recorder, Step, carry_out, context, context_of, ok, send, serve, settings, visit_origin,
+};
 use crate::fetch::body_budget::{BodyBudget, Reservation};
-use crate::fetch::{FetchContext, run};
+use crate::fetch::run;
 use crate::limits::BODY_FREE;
 use crate::messages::{FetchOutcome, Visit};
 use bytes::Bytes;
+use crivello_common::certificate::CertificateStatus;
 use crivello_common::failure::Failure;
-use crivello_common::time::Clock;
 use crivello_common::url::{Origin, Scheme};
 use http::Version;
 use hyper::body::{Body, Frame};
@@ -68,14 +70,24 @@ async fn tls_server() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, resumed)
 }
 
+/// Returns the status of a certificate that no root certificate of this machine has signed.
+fn of_own_authority() -> CertificateStatus {
+    match rustls_native_certs::load_native_certs().certs.is_empty() {
+        true => CertificateStatus::NotVerified,
+        false => CertificateStatus::UnknownIssuer,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_certificate_counts_only_when_certificates_are_verified() {
     let (server, _) = tls_server().await;
     let mut settings = settings();
     let ended = carry_out(https(server, &["/"]), &settings).await;
     assert_eq!(&ended.response(0).body[..], b"tls");
+    assert_eq!(ended.response(0).certificate, Some(of_own_authority()));
+    assert!(!ended.verdict.certified);
     settings.fixed.fetch.verify_certificates = true;
-    if FetchContext::new(&settings, Clock::start(), Arc::new(Recorder::default())).is_err() {
+    if context_of(&settings, Arc::new(Recorder::default())).is_err() {
         return; // a machine without root certificates cannot verify any
     }
     let ended = carry_out(https(server, &["/"]), &settings).await;
@@ -96,6 +108,13 @@ async fn a_new_connection_takes_up_the_session_of_the_one_before_whatever_came_b
             run(visit, Arc::clone(&context), CancellationToken::new()).await;
         }
         assert_eq!(resumed.load(SeqCst), expected);
+    }
+    // A resumed session has the status of its first handshake.
+    let fetched = recorder.fetched.lock();
+    assert_eq!(fetched.len(), 2 * HOSTS);
+    for fetched in &*fetched {
+        let FetchOutcome::Response(response) = &fetched.outcome else { panic!("{fetched:?}") };
+        assert_eq!(response.certificate, Some(of_own_authority()), "{}", fetched.url);
     }
 }
 

@@ -1,13 +1,14 @@
 //! Goal: each visit has one verdict that accounts for each URL, however the visit ends.
 
 use super::kit::{
-    Ended, HOST, LOOPBACK, Recorder, Step, context, ok, robots_visit, send, serve, settings, visit,
+    Ended, HOST, LOOPBACK, Recorder, Step, context, context_of, ok, robots_visit, send, serve,
+    settings, visit,
 };
-use crate::fetch::{FetchContext, Sink, run};
-use crate::messages::{FetchOutcome, Fetched, Signal, Verdict, VisitTask};
+use crate::fetch::{Sink, run};
+use crate::messages::{FetchOutcome, Fetched, Verdict, VisitTask};
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::robots::Rules;
-use crivello_common::time::Clock;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ async fn a_visit_that_never_ran_returns_everything() {
     drop(run(visit(server, &["/a", "/b"]), Arc::clone(&context), CancellationToken::new()));
     let ended = Ended::of(&recorder);
     assert_eq!((ended.verdict.returned.len(), ended.verdict.requests), (2, 0));
-    assert_eq!(ended.verdict.signal, Signal::Well);
+    assert_eq!(ended.verdict.signal, VisitSignal::Healthy);
     drop(run(robots_visit(server), context, CancellationToken::new()));
     assert!(Ended::of(&recorder).verdict.robots.is_none());
 }
@@ -50,7 +51,7 @@ async fn a_gentle_stop_finishes_the_request_in_flight_and_returns_the_rest() {
     let stop = CancellationToken::new();
     let recorder = Arc::new(StopAtFirst { inner: Recorder::default(), stop: stop.clone() });
     let sink = Arc::clone(&recorder) as Arc<dyn Sink>;
-    let context = FetchContext::new(&settings(), Clock::start(), sink).unwrap();
+    let context = context_of(&settings(), sink).unwrap();
     run(visit(server.address, &["/a", "/b"]), Arc::new(context), stop).await;
     let ended = Ended::of(&recorder.inner);
     assert_eq!((ended.fetched.len(), ended.verdict.returned.len()), (1, 1));
@@ -96,7 +97,7 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
         let notify = Arc::clone(&notify);
         async move {
             let visit = visit((LOOPBACK, 9).into(), &["/a", "/b"]);
-            let (mut guard, _plan) = crate::fetch::visit::open(visit, context);
+            let (mut guard, _plan) = crate::fetch::visit_guard::VisitGuard::open(visit, context);
             let row = guard.rest.next();
             guard.begin(row);
             notify.notified().await;
@@ -107,7 +108,7 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
     notify.notify_one();
     assert!(task.await.unwrap_err().is_panic());
     let ended = Ended::of(&recorder);
-    assert_eq!(ended.verdict.signal, Signal::Failed(Failure::Disconnected));
+    assert_eq!(ended.verdict.signal, VisitSignal::Failed(Failure::Disconnected));
     assert_eq!(ended.verdict.returned.len(), 1);
     assert_eq!(ended.fetched[0].url.host(), HOST);
     assert!(matches!(ended.fetched[0].outcome, FetchOutcome::Failed(Failure::Disconnected)));

@@ -7,7 +7,6 @@ use crate::cluster::Membership;
 use crate::explain::CrawlFacts;
 use crate::storage::{OpenError, crawl_dir};
 use crivello_common::time::Clock;
-use crivello_common::url::host_key;
 use crivello_common::view::AgentId;
 use crivello_proto::v1;
 use std::path::Path;
@@ -21,19 +20,16 @@ pub fn explain_from_directory(
     dir: &Path,
     subject: &Subject,
 ) -> Result<v1::ExplainResponse, OpenError> {
-    let (settings, disk) = crawl_dir::look_into(dir)?;
-    let rules = crate::process::links::LinkRules::compile(
-        &settings.live,
-        settings.fixed.identity.assign_by,
-    );
+    let (settings, hasher, disk) = crawl_dir::look_into(dir)?;
+    let rules = crate::process::links::LinkRules::compile(&settings.live, &settings.fixed, hasher);
     let rules = Arc::new(rules.map_err(|error| OpenError::Broken(error.to_string()))?);
-    let key = host_key(subject.host(), settings.fixed.identity.assign_by);
+    let key = hasher.host_key(subject.host());
     let visits_max = settings.fixed.fetch.visits_max.into();
     let crawl = CrawlFacts { is_running: false, ..CrawlFacts::running(visits_max) };
     let me = AgentId(Membership::number_in(dir).unwrap_or_default());
     let (disk, archive) = (Arc::new(disk), dir.join("warc"));
     let lists = crate::messages::Lists::of(&settings.live);
-    let sources = Sources { me, disk, rules, settings, lists, archive, shared: None };
+    let sources = Sources { me, disk, rules, settings, hasher, lists, archive, shared: None };
     let query = Query { subject, key, archive_file: None };
     Ok(explain(&sources, &query, None, None, None, &crawl, Clock::start().now())?)
 }

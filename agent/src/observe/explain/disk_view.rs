@@ -2,8 +2,9 @@
 
 use crate::limits::AHEAD_MAX;
 use crate::messages::{QueueKey, Queued, RobotsRecord};
-use crate::storage::values::{GroupRow, HostRow, RobotsRow, Seen, decode_queued};
-use crate::storage::{Database, DiskError, Family, GroupState, keys};
+use crate::storage::group_row::GroupRow;
+use crate::storage::values::{HostRow, Seen, decode_queued};
+use crate::storage::{Database, DiskError, Family, GroupState, Row, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::url::Origin;
 
@@ -12,19 +13,17 @@ const LAST: QueueKey = QueueKey { priority: u8::MAX, seq: u64::MAX };
 
 /// Returns the row of a host.
 pub fn host(disk: &Database, key: HostKey) -> Result<Option<HostRow>, DiskError> {
-    disk.get(Family::Hosts, &keys::host(key))?.map(|value| HostRow::decode(&value)).transpose()
+    disk.row(&keys::host(key))
 }
 
-/// Returns the number of hosts of a group that were ever accepted.
-pub fn hosts_of(disk: &Database, group: GroupHash) -> Result<u64, DiskError> {
-    let value = disk.get(Family::Hosts, &keys::group(group))?;
-    value.map_or(Ok(0), |value| Ok(GroupRow::decode(&value)?.hosts))
+/// Returns what the hosts of a group take of the limits of its domain.
+pub fn group_row(disk: &Database, group: GroupHash) -> Result<GroupRow, DiskError> {
+    Ok(disk.row(&keys::group(group))?.unwrap_or_default())
 }
 
 /// Returns the state of a group.
 pub fn group(disk: &Database, group: GroupHash) -> Result<Option<GroupState>, DiskError> {
-    let value = disk.get(Family::Groups, &group.to_bytes())?;
-    value.map(|value| GroupState::decode(&value)).transpose()
+    disk.row(&group.to_bytes())
 }
 
 /// Returns the known robots.txt of the origins of a host.
@@ -34,9 +33,8 @@ pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord
     end.extend([0xff; 4]);
     let mut robots = Vec::new();
     disk.walk(Family::Robots, &from, &end, |key, value| {
-        if let Some(origin) = keys::read_origin(key) {
-            robots.push((origin, RobotsRow::decode(value)?));
-        }
+        let (_, origin) = keys::read_robots(key)?;
+        robots.push((origin, RobotsRecord::decode(value)?));
         Ok(true)
     })?;
     Ok(robots)
@@ -44,7 +42,7 @@ pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord
 
 /// Returns the `seen` row of a URL.
 pub fn seen(disk: &Database, key: UrlKey) -> Result<Option<Seen>, DiskError> {
-    disk.get(Family::Seen, &keys::seen(key))?.map(|value| Seen::decode(&value)).transpose()
+    disk.row(&keys::seen(key))
 }
 
 /// Returns the row of a queued URL, and the number of URLs before it, unless there are
@@ -60,7 +58,7 @@ pub fn queued(
     let (mut n_before, mut row) = (0, None);
     disk.walk(Family::Frontier, &from, &end, |key, value| {
         // A crawl without a cluster does not record the place: only the row has it.
-        if let (None, Some(queue_key)) = (at, keys::read_queue_key(key)) {
+        if let (None, Ok((_, queue_key))) = (at, keys::read_frontier(key)) {
             let url = decode_queued(queue_key, value)?;
             if url.hash == hash {
                 row = Some(url);
@@ -86,10 +84,8 @@ pub fn hosts(
 ) -> Result<bool, DiskError> {
     let mut n_rows = 0;
     disk.walk(Family::Hosts, &[], &[0xff; keys::PAIR + 1], |key, value| {
-        let host = keys::read_host(key);
-        let host = host.ok_or(DiskError::Row { family: "hosts", what: "its key is malformed" })?;
         n_rows += 1;
-        if host.host.0 != 0 {
+        if let Some(host) = keys::read_hosts(key)? {
             f(host, HostRow::decode(value)?);
         }
         Ok(n_rows < max)

@@ -10,7 +10,6 @@ use crate::storage::values::HostRow;
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
-use crivello_common::url::host_key;
 use crivello_proto::v1::{self, HostOrder};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -45,7 +44,7 @@ pub fn find(
         }
     })?;
     // The host with exactly this name is found even beyond `rows_max`.
-    let key = host_key(&query.contains, sources.settings.fixed.identity.assign_by);
+    let key = sources.hasher.host_key(&query.contains);
     if !all && let Some(row) = disk_view::host(&sources.disk, key)? {
         add(key, row);
     }

@@ -3,11 +3,9 @@
 //! The scheduler is queried through a queue and never waits; the disk is read on a thread of its
 //! own. If both know a host, memory takes precedence: the disk is as of the last commit.
 
-mod crawl;
 mod directory;
-mod disk_view;
+pub mod disk_view;
 mod hosts;
-mod query;
 mod sources;
 mod subject;
 mod url;
@@ -18,76 +16,58 @@ mod tests;
 pub use directory::explain_from_directory;
 
 use crate::api::{HostsQuery, QueryError, Subject};
+use crate::explain::{CrawlFacts, PageLimitState};
 use crate::ip_leases::lessor_of;
 use crate::limits::{EXPLANATIONS_AT_ONCE, HOST_ROWS_MAX};
-use crate::messages::{HostSnapshot, Lists, SchedulerQueues};
-use crate::process::RulesInForce;
-use crate::shared::Shared;
-use crate::storage::Database;
+use crate::messages::{HostQuery, HostSnapshot, Lists};
+use crate::observe::running_agent::RunningAgent;
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
-use crivello_common::url::host_key;
+use crivello_common::hash::HostKey;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::v1;
 use parking_lot::Mutex;
-use query::query_workbench;
 use sources::Sources;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use subject::{Query, explain};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+/// Time after which the scheduler counts as ended: it reads its queues ten times a second.
+const SCHEDULER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Answers queries about hosts and URLs.
 pub struct Explainer {
-    me: AgentId,
-    disk: Arc<Database>,
-    rules: RulesInForce,
-    /// Directory of the archive.
-    archive: PathBuf,
-    shared: Shared,
-    queues: Arc<SchedulerQueues>,
+    pub agent: RunningAgent,
     owners: Mutex<Option<Arc<Owners>>>,
     explanations: Semaphore,
     lists: Semaphore,
 }
 
 impl Explainer {
-    /// Creates the explainer of agent `me`, whose archive is in the directory `archive`.
+    /// Creates the explainer of this agent.
     #[must_use]
-    pub fn new(
-        me: AgentId,
-        disk: Arc<Database>,
-        rules: RulesInForce,
-        archive: PathBuf,
-        shared: Shared,
-        queues: Arc<SchedulerQueues>,
-    ) -> Self {
-        Self {
-            me,
-            disk,
-            rules,
-            archive,
-            shared,
-            queues,
-            owners: Mutex::default(),
-            explanations: Semaphore::new(EXPLANATIONS_AT_ONCE),
-            lists: Semaphore::new(1),
-        }
+    pub fn new(agent: RunningAgent) -> Self {
+        let explanations = Semaphore::new(EXPLANATIONS_AT_ONCE);
+        Self { agent, owners: Mutex::default(), explanations, lists: Semaphore::new(1) }
     }
 
     /// Returns the sources, with the settings in force.
     fn sources(&self) -> Arc<Sources> {
-        let live = self.shared.live.latest().live.clone();
-        let settings = Settings { fixed: (*self.shared.settings).clone(), live };
+        let live = self.agent.shared.live.latest().live.clone();
+        let settings = Settings { fixed: (*self.agent.shared.settings).clone(), live };
         Arc::new(Sources {
-            me: self.me,
-            disk: self.disk.clone(),
-            rules: self.rules.load_full(),
+            me: self.agent.id,
+            disk: self.agent.disk.clone(),
+            rules: self.agent.rules.load_full(),
             lists: Lists::of(&settings.live),
             settings,
-            archive: self.archive.clone(),
-            shared: Some(self.shared.clone()),
+            hasher: self.agent.shared.hasher,
+            archive: self.agent.archive.clone(),
+            shared: Some(self.agent.shared.clone()),
         })
     }
 
@@ -100,13 +80,12 @@ impl Explainer {
     ) -> Result<v1::ExplainResponse, QueryError> {
         let _permit = self.explanations.acquire().await.map_err(|_| QueryError::NotNow)?;
         let owners = self.owners(view);
-        let key = host_key(subject.host(), self.shared.settings.identity.assign_by);
-        let workbench = query_workbench(&self.queues, vec![key], true).await;
-        let workbench = workbench.ok_or(QueryError::NotNow)?.into_iter().next().flatten();
+        let key = self.agent.shared.hasher.host_key(subject.host());
+        let workbench = self.query_workbench(vec![key], true).await?.into_iter().next().flatten();
         let lessor =
             workbench.as_ref().and_then(|workbench| self.lessor(owners.as_deref(), workbench));
-        let crawl = crawl::crawl_facts(&self.shared);
-        let now = self.shared.clock.now();
+        let crawl = self.crawl_facts();
+        let now = self.agent.shared.clock.now();
         let sources = self.sources();
         let explained = spawn_blocking(move || {
             let query = Query { subject: &subject, key, archive_file };
@@ -126,9 +105,8 @@ impl Explainer {
         let found = spawn_blocking(move || hosts::find(&sources, &query, HOST_ROWS_MAX));
         let found = found.await.map_err(|_| QueryError::NotNow)??;
         let keys = found.rows.iter().map(|(key, _)| *key).collect();
-        let workbench =
-            query_workbench(&self.queues, keys, false).await.ok_or(QueryError::NotNow)?;
-        let (crawl, now) = (crawl::crawl_facts(&self.shared), self.shared.clock.now());
+        let workbench = self.query_workbench(keys, false).await?;
+        let (crawl, now) = (self.crawl_facts(), self.agent.shared.clock.now());
         let sources = self.sources();
         let statuses = spawn_blocking(move || {
             hosts::statuses(&sources, &found, &workbench, owners.as_deref(), &crawl, now)
@@ -138,7 +116,44 @@ impl Explainer {
 
     /// Returns the last fetches, at most `max`, newest first.
     pub fn fetches(&self, max: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
-        self.shared.status.recent.last(max, failed_only, self.me)
+        self.agent.shared.status.recent.last(max, failed_only, self.agent.id)
+    }
+
+    /// Queries the scheduler, which never waits for this, about hosts on the workbench.
+    async fn query_workbench(
+        &self,
+        hosts: Vec<HostKey>,
+        thorough: bool,
+    ) -> Result<Vec<Option<HostSnapshot>>, QueryError> {
+        let (reply, answered) = oneshot::channel();
+        let queued = self.agent.queues.queries.push(HostQuery { hosts, thorough, reply });
+        queued.map_err(|_| QueryError::NotNow)?;
+        self.agent.queues.wake();
+        let answer = timeout(SCHEDULER_TIMEOUT, answered).await;
+        answer.ok().and_then(Result::ok).ok_or(QueryError::NotNow)
+    }
+
+    /// Returns the facts about the crawl as a whole.
+    fn crawl_facts(&self) -> CrawlFacts {
+        let shared = &self.agent.shared;
+        CrawlFacts {
+            is_running: true,
+            is_stopping: shared.lifecycle.is_stopping(),
+            is_paused: shared.status.paused.load(Relaxed),
+            page_limit: match shared.page_budget.any() {
+                true => PageLimitState::Open,
+                false if shared.page_budget.is_used_up() => PageLimitState::Reached,
+                false => PageLimitState::QuotaUsed,
+            },
+            fence_is_open: shared.fetch_deadline.is_open(shared.clock.now()),
+            disk_is_full: shared.status.disk_full.load(Relaxed),
+            is_offline: shared.status.offline.load(Relaxed),
+            visits_from: shared.lifecycle.visits_from,
+            pipeline_is_full: !shared.pipeline.has_room(),
+            visits: shared.status.visits.load(Relaxed) as u64,
+            visits_max: shared.settings.fetch.visits_max.into(),
+            hosts_in_memory: shared.status.census.lock().hosts as u64,
+        }
     }
 
     /// Returns the owners in `view`, computed once for each view.
@@ -146,7 +161,7 @@ impl Explainer {
         let view = view?;
         let mut last = self.owners.lock();
         if last.as_ref().is_none_or(|owners| owners.view().epoch != view.epoch) {
-            let strategy = self.shared.settings.cluster.strategy;
+            let strategy = self.agent.shared.settings.cluster.strategy;
             *last = Owners::new(strategy, view).ok().map(Arc::new);
         }
         last.clone()
@@ -154,7 +169,8 @@ impl Explainer {
 
     /// Returns the agent that grants the leases on the address of a host, if it is another one.
     fn lessor(&self, owners: Option<&Owners>, workbench: &HostSnapshot) -> Option<AgentId> {
-        let lessor = lessor_of(owners?, workbench.address.as_ref()?.address);
-        lessor.filter(|&lessor| lessor != self.me)
+        let address = workbench.address.as_ref()?.address;
+        let lessor = lessor_of(owners?, &self.agent.shared.hasher, address);
+        lessor.filter(|&lessor| lessor != self.agent.id)
     }
 }

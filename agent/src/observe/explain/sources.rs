@@ -10,6 +10,7 @@ use crate::workbench::asked_again;
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
 use crivello_common::hash::GroupHash;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use crivello_common::view::{AgentId, AgentState};
@@ -23,6 +24,7 @@ pub struct Sources {
     pub disk: Arc<Database>,
     pub rules: Arc<LinkRules>,
     pub settings: Settings,
+    pub hasher: KeyedHasher,
     pub lists: Lists,
     /// The directory of the archive.
     pub archive: PathBuf,
@@ -60,19 +62,14 @@ impl Sources {
         let owner = owners.owner(group);
         let me = owners.view().agent(self.me).filter(|me| me.state != AgentState::Dead);
         let is_own = owner == Some(self.me);
-        let kind = match tag {
+        // The authority is lost once the agent has been declared dead.
+        let is_valid = tag.as_ref().zip(me).is_some_and(|(tag, me)| tag.epoch >= me.joined_epoch);
+        let kind = match tag.map(|tag| tag.role) {
             None => HoldKind::None,
-            Some(tag) => match tag.role {
-                // The authority is lost once the agent has been declared dead.
-                Role::Authority { .. }
-                    if is_own && me.is_some_and(|me| tag.epoch >= me.joined_epoch) =>
-                {
-                    HoldKind::Authority
-                }
-                _ if is_own => HoldKind::Pending,
-                Role::Replica { .. } => HoldKind::Replica,
-                Role::Authority { .. } | Role::Pending { .. } => HoldKind::Leaving,
-            },
+            Some(Role::Authority { .. }) if is_own && is_valid => HoldKind::Authority,
+            _ if is_own => HoldKind::Pending,
+            Some(Role::Replica { .. }) => HoldKind::Replica,
+            Some(Role::Authority { .. } | Role::Pending { .. }) => HoldKind::Leaving,
         };
         Ok(Holding { kind, owner })
     }

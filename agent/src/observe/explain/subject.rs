@@ -66,7 +66,7 @@ pub fn explain(
     }
     let closed = row.as_ref().and_then(|row| row.closed);
     let flight = workbench.and_then(|workbench| workbench.flight.as_ref());
-    let at = url::AtHost { key, is_known: row.is_some(), closed, robots: &robots, flight };
+    let at = url::AtHost { key, row: row.as_ref(), closed, robots: &robots, flight };
     let url = subject.url().map(|url| url::status(sources, url, &at)).transpose()?;
     let file =
         archive_file.and_then(|serial| crivello_archive::find_file(&sources.archive, serial));

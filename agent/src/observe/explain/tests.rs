@@ -1,18 +1,17 @@
 //! Explanations from a disk whose rows are written by hand.
 
 use super::*;
-use crate::explain::CrawlFacts;
 use crate::messages::PRIORITY_PENDING;
-use crate::messages::{GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
+use crate::messages::{Finder, GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
 use crate::process::links::LinkRules;
-use crate::storage::values::{
-    ArchivedPage, GroupRow, HostRow, RobotsRow, Seen, UrlOutcome, encode_queued,
-};
-use crate::storage::{Batch, Family, GroupState, keys};
+use crate::storage::group_row::GroupRow;
+use crate::storage::values::{ArchivedPage, HostRow, Seen, UrlOutcome, encode_queued};
+use crate::storage::{Batch, Database, Family, GroupState, keys};
 use crivello_common::assignment::StrategyKind;
 use crivello_common::config::Settings;
 use crivello_common::failure::Failure;
-use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::hash::UrlKey;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin, Scheme};
@@ -37,10 +36,11 @@ impl Disk {
         let mut settings = Settings::default();
         change(&mut settings);
         let disk = Database::open(&dir.path().join("state"), true, &settings.fixed.state).unwrap();
-        let rules = Arc::new(
-            LinkRules::compile(&settings.live, settings.fixed.identity.assign_by).unwrap(),
-        );
+        let hasher = KeyedHasher::with_public_key();
+        let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
+        let rules = Arc::new(rules);
         let sources = Sources {
+            hasher: KeyedHasher::with_public_key(),
             me: ME,
             disk: Arc::new(disk),
             rules,
@@ -53,11 +53,11 @@ impl Disk {
     }
 
     fn key(&self, host: &str) -> HostKey {
-        host_key(host, self.sources.settings.fixed.identity.assign_by)
+        KeyedHasher::with_public_key().host_key(host)
     }
 
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
-        self.sources.disk.put(&mut self.batch, family, key, value);
+        self.batch.put(family, key, value);
     }
 
     fn host(&mut self, name: &str, change: impl FnOnce(&mut HostRow)) {
@@ -69,7 +69,7 @@ impl Disk {
 
     fn seen(&mut self, url: &CrawlUrl, seen: &Seen) {
         let group = self.key(url.host()).group;
-        let key = keys::seen(UrlKey { group, url: url.hash() });
+        let key = keys::seen(UrlKey { group, url: KeyedHasher::with_public_key().url(url) });
         self.put(Family::Seen, &key, &seen.encode());
     }
 
@@ -101,12 +101,13 @@ impl Disk {
 fn queued(url: &CrawlUrl, queue_key: At) -> Queued {
     Queued {
         queue_key,
-        hash: url.hash(),
+        hash: KeyedHasher::with_public_key().url(url),
         origin: url.origin(),
         path: url.path_and_query().into(),
         depth: 3,
         attempts: 1,
         kind: LinkKind::Page,
+        finder: Finder::SEED,
     }
 }
 
@@ -165,7 +166,7 @@ fn a_finished_url_has_its_outcome() {
     };
     let origin = Origin { scheme: Scheme::Http, port: 80 };
     let key = keys::robots(disk.key("a.test"), origin);
-    disk.put(Family::Robots, &key, &RobotsRow::encode(&record));
+    disk.put(Family::Robots, &key, &record.encode());
     disk.commit();
     let record = |path: &str| {
         let url = disk.url(&format!("http://a.test/{path}"));
@@ -204,7 +205,9 @@ fn a_url_that_would_be_rejected_names_the_rule() {
         row.closed = Some(crivello_common::discard::Discard::HostLimit);
     });
     let group = keys::group(disk.key("a.many.test").group);
-    disk.put(Family::Hosts, &group, &GroupRow { hosts: 2, pages: 0 }.encode());
+    let mut row = GroupRow::default();
+    row.change(Finder::OWN, |taken| taken.hosts = 2);
+    disk.put(Family::Hosts, &group, &row.encode());
     disk.commit();
     let verdict = |url: &str| {
         let url = disk.url(url);
@@ -262,7 +265,7 @@ fn the_holding_of_a_group_follows_from_the_view_and_the_tag() {
 }
 
 fn disk_key(host: &str) -> HostKey {
-    host_key(host, Settings::default().fixed.identity.assign_by)
+    KeyedHasher::with_public_key().host_key(host)
 }
 
 #[test]

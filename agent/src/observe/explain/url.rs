@@ -2,12 +2,13 @@
 
 use super::disk_view;
 use super::sources::Sources;
+use crate::crawldb::refuse;
 use crate::explain::{OriginFacts, disallowing_rule};
 use crate::messages::PRIORITY_PENDING;
-use crate::messages::{LinkKind, QueueKey, VisitInFlight};
+use crate::messages::{Finder, LinkKind, QueueKey, VisitInFlight};
 use crate::process::links::RejectingRule;
 use crate::storage::DiskError;
-use crate::storage::values::{Seen, UrlOutcome};
+use crate::storage::values::{HostRow, Seen, UrlOutcome};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::time::Timestamp;
@@ -19,8 +20,8 @@ use crivello_proto::v1::{ScopeRule, UrlFate, UrlStatus};
 pub struct AtHost<'a> {
     /// The host.
     pub key: HostKey,
-    /// True if it has a row on disk.
-    pub is_known: bool,
+    /// Its row on disk, if it has one.
+    pub row: Option<&'a HostRow>,
     /// Reason why no more of its URLs are accepted.
     pub closed: Option<Discard>,
     /// Its robots.txt, by origin.
@@ -31,7 +32,7 @@ pub struct AtHost<'a> {
 
 /// Returns the status of the URL. Reads the disk.
 pub fn status(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>) -> Result<UrlStatus, DiskError> {
-    let key = UrlKey { group: at.key.group, url: url.hash() };
+    let key = UrlKey { group: at.key.group, url: sources.hasher.url(url) };
     let status = match disk_view::seen(&sources.disk, key)? {
         None => unknown(sources, url, at)?,
         Some(Seen::Queued(place)) => queued(sources, url, at, place.map(|(_, place)| place))?,
@@ -69,7 +70,7 @@ fn scope_rule(rule: RejectingRule) -> Rule {
 fn unknown(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>) -> Result<UrlStatus, DiskError> {
     let by_links = sources.rules.admit(url.clone(), 0, LinkKind::Page).err();
     let rejected = match by_links.or(at.closed) {
-        None if !at.is_known => too_many_hosts(sources, at.key)?,
+        None => refused_for_now(sources, at)?,
         rejected => rejected,
     };
     Ok(match rejected {
@@ -81,21 +82,15 @@ fn unknown(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>) -> Result<UrlStat
 /// Returns the status of a URL that is not fetched yet. If robots.txt disallows it, it will be
 /// discarded.
 fn not_fetched(fate: UrlFate, at: &AtHost<'_>, url: &CrawlUrl) -> UrlStatus {
-    match disallowing_rule(at.robots, url) {
-        None => of(fate),
-        Some(rule) => UrlStatus {
-            discard: Discard::Robots.name().to_owned(),
-            rule: Some(Rule::RobotsRule(rule)),
-            ..of(fate)
-        },
-    }
+    let Some(rule) = disallowing_rule(at.robots, url) else { return of(fate) };
+    let discard = Discard::Robots.name().to_owned();
+    UrlStatus { discard, rule: Some(Rule::RobotsRule(rule)), ..of(fate) }
 }
 
-/// Returns the discard for a new host of the group, if its domain has reached the host limit.
-fn too_many_hosts(sources: &Sources, key: HostKey) -> Result<Option<Discard>, DiskError> {
-    let Some(max) = sources.settings.live.limits.hosts_per_domain_max else { return Ok(None) };
-    let n_hosts = disk_view::hosts_of(&sources.disk, key.group)?;
-    Ok((n_hosts >= max).then_some(Discard::TooManyHosts))
+/// Returns the discard for lack of room for a new URL, even if a page of its own domain has it.
+fn refused_for_now(sources: &Sources, at: &AtHost<'_>) -> Result<Option<Discard>, DiskError> {
+    let group = disk_view::group_row(&sources.disk, at.key.group)?;
+    Ok(refuse(&sources.settings.live.limits, at.row, &group, Finder::OWN))
 }
 
 fn queued(
@@ -104,11 +99,11 @@ fn queued(
     at: &AtHost<'_>,
     place: Option<QueueKey>,
 ) -> Result<UrlStatus, DiskError> {
-    let (row, ahead) = disk_view::queued(&sources.disk, at.key, place, url.hash())?;
+    let (row, ahead) = disk_view::queued(&sources.disk, at.key, place, sources.hasher.url(url))?;
     let page =
         sources.shared.as_ref().and_then(|shared| shared.status.recent.page_of(url.as_str()));
     let is_pending = row.as_ref().is_some_and(|row| row.queue_key.priority == PRIORITY_PENDING);
-    let in_flight = at.flight.is_some_and(|flight| flight.urls.contains(&url.hash()));
+    let in_flight = at.flight.is_some_and(|flight| flight.urls.contains(&sources.hasher.url(url)));
     let mut status = match page {
         _ if is_pending => of(UrlFate::LinksPending),
         None if !in_flight => UrlStatus { ahead, ..not_fetched(UrlFate::Queued, at, url) },

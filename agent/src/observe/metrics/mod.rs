@@ -11,10 +11,9 @@ mod sources;
 
 pub(crate) use sources::{ClusterSources, Sources};
 
-use crate::api::Details;
-use crivello_common::discard::Discard;
-use crivello_common::failure::Failure;
+use crate::report;
 use crivello_common::metrics::{self, FamilyInfo, Labels};
+use crivello_proto::v1;
 use families::FAMILIES;
 use parking_lot::RwLock;
 use reading::Reading;
@@ -68,16 +67,15 @@ impl AgentMetrics {
     /// Returns the details that the agent's API reports. It scans directories, so it must not be
     /// called on a thread that others wait for.
     #[must_use]
-    pub fn details(&self) -> Option<Details> {
-        let Reading { totals, process, used, cluster, .. } = self.read()?;
-        let failures = Failure::ALL.map(|kind| (kind.name(), totals.failures[kind as usize]));
-        let discards = Discard::ALL.map(|reason| (reason.name(), totals.discards.get(reason)));
-        Some(Details {
-            failures: failures.into_iter().filter(|&(_, n)| n > 0).collect(),
-            discards: discards.into_iter().filter(|&(_, n)| n > 0).collect(),
-            resident_bytes: process.resident,
-            disk_used_bytes: used.state + used.archive,
-            disk_free_bytes: used.free,
+    pub fn details(&self) -> Option<v1::DetailsResponse> {
+        let reading = self.read()?;
+        let (totals, cluster) = (reading.totals, reading.cluster);
+        Some(v1::DetailsResponse {
+            failures: report::failures(&totals.failures).collect(),
+            discards: report::discards(&totals.discards).collect(),
+            resident_bytes: reading.process.resident,
+            disk_used_bytes: reading.state_bytes + reading.archive_bytes,
+            disk_free_bytes: reading.free_bytes,
             groups_owned: cluster.as_ref().map_or(0, |cluster| cluster.roles.authority),
             outbox_bytes: cluster.iter().flat_map(|c| &c.peers).map(|p| p.bytes as u64).sum(),
         })
@@ -86,7 +84,7 @@ impl AgentMetrics {
 
 /// Returns the name and meaning of all metrics, in the order in which they are rendered.
 pub fn described() -> impl Iterator<Item = FamilyInfo> {
-    FAMILIES.iter().copied().flatten().map(FamilyInfo::from)
+    FAMILIES.iter().copied().flatten().map(|family| family.info)
 }
 
 /// Renders the metrics of these agents, as [`metrics::CONTENT_TYPE`]. Must not be called on a

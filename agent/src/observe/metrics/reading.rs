@@ -27,19 +27,16 @@ pub struct Reading {
     pub sieve: SieveCounts,
     pub census: Census,
     /// Number of items in each queue, see [`queues`].
-    pub queues: Vec<(&'static str, usize)>,
+    pub queues: [(&'static str, usize); 9],
     pub health: Health,
     pub process: Process,
-    pub used: Used,
+    /// Bytes of the state.
+    pub state_bytes: u64,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
+    /// Free bytes of the disk.
+    pub free_bytes: u64,
     pub cluster: Option<Cluster>,
-}
-
-/// Disk space, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Used {
-    pub state: u64,
-    pub archive: u64,
-    pub free: u64,
 }
 
 /// Values of a cluster member.
@@ -71,7 +68,7 @@ impl Reading {
         let (totals, sieve) = shared.status.totals.lock().clone();
         let census = *shared.status.census.lock();
         let cluster = member.map(|member| Cluster::look(member, sources));
-        let arrivals = member.map_or(0, |member| member.status.waiting().1);
+        let arrivals = member.map_or(0, |member| member.status.state().arrivals);
         Self {
             crawl_id: sources.crawl_id.clone(),
             context: sources.context.clone(),
@@ -84,11 +81,9 @@ impl Reading {
             queues: queues(sources, arrivals),
             health: sources.disk.health(),
             process: Process::look(),
-            used: Used {
-                state: bytes_in(&sources.dir.join("state")),
-                archive: bytes_in(&sources.dir.join("warc")),
-                free: bytes_free(&sources.dir),
-            },
+            state_bytes: bytes_in(&sources.dir.join("state")),
+            archive_bytes: bytes_in(&sources.dir.join("warc")),
+            free_bytes: bytes_free(&sources.dir),
             cluster,
             shared,
         }
@@ -96,10 +91,10 @@ impl Reading {
 }
 
 /// Returns the number of items in each queue.
-fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
+fn queues(sources: &Sources, arrivals: usize) -> [(&'static str, usize); 9] {
     let (queues, pipeline) = (&sources.queues, &sources.shared.pipeline);
     let (unparsed, uncommitted) = pipeline.pages();
-    vec![
+    [
         ("visits", queues.visits.len()),
         ("names", queues.names.len()),
         ("answers", queues.replies.len()),
@@ -114,12 +109,12 @@ fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
 
 impl Cluster {
     fn look(member: &ClusterSources, sources: &Sources) -> Self {
-        let (state, (waiting, _)) = (member.status.state(), member.status.waiting());
+        let state = member.status.state();
         let now = sources.shared.clock.now();
         let agents = state.view.iter().flat_map(|view| &view.agents);
         let others = agents.filter(|a| a.id != member.me && a.state != AgentState::Dead);
         let peer = |agent: &crivello_common::view::Agent| {
-            let waiting = waiting.iter().find(|waiting| waiting.to == agent.id);
+            let waiting = state.waiting.iter().find(|waiting| waiting.to == agent.id);
             let sending = |lane| member.outgoing.bytes_waiting(agent.id, lane);
             Peer {
                 name: agent.name.clone(),

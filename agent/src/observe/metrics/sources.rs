@@ -31,15 +31,3 @@ pub(crate) struct ClusterSources {
     pub status: Arc<ClusterStatus>,
     pub outgoing: Arc<Outgoing>,
 }
-
-impl ClusterSources {
-    /// Creates the sources of agent `me`.
-    pub fn new(
-        me: AgentId,
-        name: &str,
-        status: &Arc<ClusterStatus>,
-        outgoing: &Arc<Outgoing>,
-    ) -> Self {
-        Self { me, name: name.to_owned(), status: status.clone(), outgoing: outgoing.clone() }
-    }
-}

@@ -76,6 +76,31 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_packet_overtakes_one_that_found_no_room() {
+    let node = node(None).await;
+    *node.inbox.no_room.lock() = vec![3, 4, 30, 50];
+    let view = view(1, &[node.server.address()]);
+    node.views.send_replace(Some(Arc::clone(&view)));
+    let (outgoing, mut events) = sender(None);
+    outgoing.set_view(&view);
+    let sent: Vec<_> = (0..100).map(facts).collect();
+    for body in &sent {
+        outgoing.offer(PEER, body.clone()).unwrap();
+    }
+    for _ in &sent {
+        next_event(&mut events).await;
+    }
+    let mut handled = node.inbox.got.lock().clone();
+    let mut known = Vec::new();
+    handled.retain(|body| {
+        let is_new = !known.contains(body);
+        known.push(body.clone());
+        is_new
+    });
+    assert!(handled == sent, "the packets were not handled in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_that_never_answers_delays_nobody() {
     let deaf = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let (slow, well) = (node(None).await, node(None).await);

@@ -12,7 +12,7 @@ use crivello_proto::tls::Tls;
 use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -35,21 +35,29 @@ pub struct Inbox {
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
     pub held: Mutex<Vec<oneshot::Sender<Ack>>>,
+    /// Numbers of the packets, counted from 0 in the order of arrival, for which there is no room.
+    pub no_room: Mutex<Vec<usize>>,
+    pub n_arrived: AtomicUsize,
 }
 
 impl PeerHandler for Inbox {
-    fn on_packet(&self, from: PacketOrigin, _: u64, body: Body, ack: oneshot::Sender<Ack>) {
+    fn on_packet(&self, from: PacketOrigin, _: u64, body: Body, ack: oneshot::Sender<Ack>) -> bool {
         assert_eq!(from.id, ME);
         assert!(
             (-1_000..60_000_000).contains(&from.behind_us),
             "the clock difference of {from:?} is out of range"
         );
+        let n = self.n_arrived.fetch_add(1, Ordering::SeqCst);
+        if self.no_room.lock().contains(&n) {
+            return false;
+        }
         self.got.lock().push(body);
         if self.hold.load(Ordering::SeqCst) {
             self.held.lock().push(ack);
         } else {
             let _ = ack.send(Ack::Done);
         }
+        true
     }
 
     fn on_ip_leases(&self, from: AgentId, _: u64, batch: LeaseBatch, ack: oneshot::Sender<Ack>) {

@@ -1,29 +1,44 @@
 //! Selection of the links to follow.
 //!
-//! - *In*: the hrefs of a page with the URL they are relative to; single URLs (seeds, the sitemaps
+//! - *Input:* the hrefs of a page with the URL they are relative to; single URLs (seeds, the sitemaps
 //!   that robots.txt names).
-//! - *Out*: [`Found`], each once per page and in its order; a count of rejected links by reason.
-//! - *State*: nothing between pages.
-//! - *Never knows*: whether a URL is new, its owner, the rules of robots.txt.
-//! - *Errors*: [`LinksError`] if a rule does not compile, before any link is judged.
+//! - *Output:* [`Found`], each once per page and in its order; a count of rejected links by reason.
+//! - *State:* nothing between pages.
+//! - *Does not know:* whether a URL is new, its owner, the rules of robots.txt.
+//! - *Errors:* [`LinksError`] if a rule does not compile, before any link is judged.
 
+mod budget;
 mod recent;
 mod scope;
 mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::messages::{Found, LinkKind};
-use crivello_common::config::{AssignBy, Blocklist, Live};
+use crate::messages::{Finder, Found, LinkKind};
+use budget::{LinkBudget, SITEMAP_BYTES};
+use crivello_common::config::{Blocklist, Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
-use crivello_common::hash::{HostKey, UrlHash};
-use crivello_common::url::{Base, CrawlUrl, host_key};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::identity::KeyedHasher;
+use crivello_common::ports::PortPolicy;
+use crivello_common::url::{Base, CrawlUrl};
 use crivello_html::SITEMAP_URLS_MAX;
 use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
 
 pub use scope::{LinksError, RejectingRule};
+
+/// The page on which links are found.
+#[derive(Clone, Copy, Debug)]
+pub struct Parent {
+    /// Group of its host.
+    pub group: GroupHash,
+    /// Kind of link by which it was found.
+    pub kind: LinkKind,
+    /// Number of links from a seed.
+    pub depth: u16,
+}
 
 /// The rules of a crawl, compiled: scope, trap guards and limits.
 #[derive(Clone, Debug)]
@@ -32,17 +47,21 @@ pub struct LinkRules {
     shape: Shape,
     depth_max: Option<u16>,
     per_page_max: usize,
+    bytes_max: usize,
+    work_max: u64,
     respect_nofollow: bool,
-    assign_by: AssignBy,
+    hasher: KeyedHasher,
     blocked: Blocklist,
+    ports: PortPolicy,
 }
 
 impl LinkRules {
-    /// Compiles the rules in live settings, for groups that are assigned by `assign_by`.
+    /// Compiles the rules in live settings, with the ports of `fixed`. `hasher` computes the keys of
+    /// the links.
     ///
     /// # Errors
     /// [`LinksError::Regex`] if a regular expression does not compile.
-    pub fn compile(live: &Live, assign_by: AssignBy) -> Result<Self, LinksError> {
+    pub fn compile(live: &Live, fixed: &Fixed, hasher: KeyedHasher) -> Result<Self, LinksError> {
         let links = &live.links;
         Ok(Self {
             scope: Scope::compile(&links.include, &links.exclude)?,
@@ -53,22 +72,35 @@ impl LinkRules {
             },
             depth_max: live.limits.depth_max,
             per_page_max: links.per_page_max as usize,
+            bytes_max: links.bytes_per_page_max.as_usize(),
+            work_max: links.work_per_page_max,
             respect_nofollow: links.respect_nofollow,
-            assign_by,
+            hasher,
             blocked: Blocklist::new(&links.blocked),
+            ports: PortPolicy::new(&fixed.fetch.ports_allowed),
         })
     }
 
-    /// Admits `url`, `depth` links away from its seed (a seed is 0), or returns the reason why not.
+    /// Checks that the rules in live settings can be compiled.
+    ///
+    /// # Errors
+    /// [`LinksError::Regex`] if a regular expression does not compile.
+    pub fn check(live: &Live) -> Result<(), LinksError> {
+        Scope::compile(&live.links.include, &live.links.exclude).map(drop)
+    }
+
+    /// Admits `url`, which a person asks for, `depth` links away from its seed (a seed is 0), or
+    /// returns the reason why not.
     ///
     /// # Errors
     /// [`Discard::Depth`], [`Discard::TooLong`], [`Discard::PathDepth`],
-    /// [`Discard::RepeatedSegments`], [`Discard::Blocked`] or [`Discard::OutOfScope`].
+    /// [`Discard::RepeatedSegments`], [`Discard::PortDenied`], [`Discard::Blocked`] or
+    /// [`Discard::OutOfScope`].
     pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
         self.judge(&url, depth)?;
-        let host = host_key(url.host(), self.assign_by);
-        let hash = url.hash();
-        Ok(Found { url, host, hash, depth, kind })
+        let host = self.hasher.host_key(url.host());
+        let hash = self.hasher.url(&url);
+        Ok(Found { url, host, hash, depth, kind, finder: Finder::SEED })
     }
 
     /// Returns the include or exclude rule that rejects `url`; `None` for a URL within the scope.
@@ -80,56 +112,65 @@ impl LinkRules {
     /// Returns the links of one page that pass the rules, and a count of the others by reason.
     /// Links are resolved against `base`, in normal form, in the order of the page and each once.
     /// Each of `hrefs` is the text, the kind of its target, and whether it (or the whole page) has
-    /// `nofollow`. `parent` is the kind and the depth of the page itself.
+    /// `nofollow`. `parent` is the page itself.
     ///
     /// A URL that occurs again counts once. Beyond `links.per-page-max` links of a page, or
     /// [`SITEMAP_URLS_MAX`] of a sitemap, hrefs are counted as [`Discard::TooManyLinks`] and not
-    /// examined.
+    /// examined; beyond `links.work-per-page-max` as [`Discard::TooMuchWork`], and links beyond
+    /// `links.bytes-per-page-max` as [`Discard::TooManyLinkBytes`].
     pub fn collect<'h>(
         &self,
         base: &url::Url,
         hrefs: impl Iterator<Item = (&'h str, LinkKind, bool)>,
-        parent: (LinkKind, u16),
+        parent: Parent,
     ) -> (Vec<Found>, DiscardTally) {
+        let mut budget = self.budget(base, parent.kind);
         let base = Base::new(base);
-        let depth = parent.1.saturating_add(1);
-        let links_max = match parent.0 {
-            LinkKind::Page => self.per_page_max,
-            LinkKind::Sitemap => SITEMAP_URLS_MAX,
-        };
+        let depth = parent.depth.saturating_add(1);
         let mut seen = foldhash::HashSet::<UrlHash>::default();
-        let mut hosts = RecentHosts::new(self.assign_by);
+        let mut hosts = RecentHosts::new(self.hasher);
         let mut links: Vec<Found> = Vec::new();
         let mut tally = DiscardTally::default();
         for (href, kind, nofollow) in hrefs {
-            if links.len() >= links_max {
-                tally.count(Discard::TooManyLinks);
-                continue;
-            }
-            if nofollow && self.respect_nofollow {
+            if nofollow && self.respect_nofollow && budget.links > 0 {
                 tally.count(Discard::Nofollow);
                 continue;
             }
-            let url = match base.join(href) {
+            let url = match budget.charge(href).and_then(|()| base.join(href)) {
                 Ok(url) => url,
                 Err(reason) => {
                     tally.count(reason);
                     continue;
                 }
             };
-            let hash = url.hash();
+            let hash = self.hasher.url(&url);
             if !seen.insert(hash) {
                 continue;
             }
-            match self.judge(&url, depth) {
+            match self.judge(&url, depth).and_then(|()| budget.take(url.as_str().len())) {
                 Ok(()) => {
                     let host: HostKey = hosts.key(url.host());
-                    links.push(Found { url, host, hash, depth, kind });
+                    let finder = Finder::of_link(parent.group, host.group);
+                    links.push(Found { url, host, hash, depth, kind, finder });
                 }
                 Err(reason) => tally.count(reason),
             }
         }
         (links, tally)
+    }
+
+    fn budget(&self, base: &url::Url, kind: LinkKind) -> LinkBudget {
+        let (links, bytes) = match kind {
+            LinkKind::Page => (self.per_page_max, self.bytes_max),
+            LinkKind::Sitemap => (SITEMAP_URLS_MAX, self.bytes_max.saturating_mul(SITEMAP_BYTES)),
+        };
+        LinkBudget {
+            links,
+            bytes,
+            work: self.work_max,
+            length_max: self.shape.length_max,
+            base_len: base.as_str().len(),
+        }
     }
 
     /// Checks the cheap rules first: most traps never reach a regular expression.
@@ -138,6 +179,9 @@ impl LinkRules {
             return Err(Discard::Depth);
         }
         self.shape.check(url)?;
+        if !self.ports.admits(url.origin().port) {
+            return Err(Discard::PortDenied);
+        }
         if self.blocked.by_name(url.host()).is_some() {
             return Err(Discard::Blocked);
         }

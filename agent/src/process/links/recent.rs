@@ -2,9 +2,8 @@
 //! a host's group in the public-suffix list costs more than comparing a name.
 
 use compact_str::CompactString;
-use crivello_common::config::AssignBy;
 use crivello_common::hash::HostKey;
-use crivello_common::url::host_key;
+use crivello_common::identity::KeyedHasher;
 use smallvec::SmallVec;
 
 /// Number of hosts in the cache.
@@ -14,12 +13,12 @@ const SIZE: usize = 4;
 pub(super) struct RecentHosts {
     hosts: SmallVec<[(CompactString, HostKey); SIZE]>,
     oldest: usize,
-    assign_by: AssignBy,
+    hasher: KeyedHasher,
 }
 
 impl RecentHosts {
-    pub(super) fn new(assign_by: AssignBy) -> Self {
-        Self { hosts: SmallVec::new(), oldest: 0, assign_by }
+    pub(super) fn new(hasher: KeyedHasher) -> Self {
+        Self { hosts: SmallVec::new(), oldest: 0, hasher }
     }
 
     /// Returns the key of `host`, which must be in normal form.
@@ -27,7 +26,7 @@ impl RecentHosts {
         if let Some((_, key)) = self.hosts.iter().find(|(name, _)| name == host) {
             return *key;
         }
-        let key = host_key(host, self.assign_by);
+        let key = self.hasher.host_key(host);
         let entry = (CompactString::new(host), key);
         if self.hosts.len() < SIZE {
             self.hosts.push(entry);

@@ -30,8 +30,7 @@ pub(super) struct Scope {
 
 #[derive(Clone, Debug)]
 struct CompiledRule {
-    host_suffix: Option<Box<str>>,
-    path_prefix: Option<Box<str>>,
+    rule: LinkRule,
     regex: Option<Regex>,
 }
 
@@ -47,23 +46,7 @@ impl Scope {
         let included = self.include.is_empty() || self.include.iter().any(|r| r.matches(url));
         included && !self.exclude.iter().any(|r| r.matches(url))
     }
-}
 
-/// The include or exclude rule that rejects a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RejectingRule {
-    /// `links.include` or `links.exclude`.
-    pub setting: &'static str,
-    /// Number of rules of the setting.
-    pub rules: usize,
-    /// The rule, counted from 1: an exclude rule that matches, or the only include rule, which does
-    /// not. 0 if none of several include rules matches.
-    pub number: usize,
-    /// The rule as in a settings file; empty if `number` is 0.
-    pub text: String,
-}
-
-impl Scope {
     /// Returns the rule that rejects a URL; `None` for a URL within the scope.
     pub(super) fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
         let rule = |setting, rules: &[CompiledRule], number: usize| RejectingRule {
@@ -85,17 +68,28 @@ impl Scope {
     }
 }
 
+/// The include or exclude rule that rejects a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectingRule {
+    /// `links.include` or `links.exclude`.
+    pub setting: &'static str,
+    /// Number of rules of the setting.
+    pub rules: usize,
+    /// The rule, counted from 1: an exclude rule that matches, or the only include rule, which does
+    /// not. 0 if none of several include rules matches.
+    pub number: usize,
+    /// The rule as in a settings file; empty if `number` is 0.
+    pub text: String,
+}
+
 /// Formats the rule as in a settings file.
 impl fmt::Display for CompiledRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let regex = self.regex.as_ref().map(Regex::as_str);
-        let parts = [
-            ("host-suffix", self.host_suffix.as_deref()),
-            ("path-prefix", self.path_prefix.as_deref()),
-            ("regex", regex),
-        ];
-        let parts =
-            parts.into_iter().filter_map(|(key, value)| Some(format!("{key} {:?}", value?)));
+        let LinkRule { host_suffix, path_prefix, regex } = &self.rule;
+        let parts = [("host-suffix", host_suffix), ("path-prefix", path_prefix), ("regex", regex)];
+        let parts = parts
+            .into_iter()
+            .filter_map(|(key, value)| Some(format!("{key} {:?}", value.as_deref()?)));
         f.write_str(&parts.collect::<Vec<_>>().join(", "))
     }
 }
@@ -108,18 +102,15 @@ fn compile(list: &'static str, rule: &LinkRule) -> Result<CompiledRule, LinksErr
             problem: Box::new(problem),
         })
     });
-    Ok(CompiledRule {
-        host_suffix: rule.host_suffix.as_deref().map(Box::from),
-        path_prefix: rule.path_prefix.as_deref().map(Box::from),
-        regex: regex.transpose()?,
-    })
+    Ok(CompiledRule { rule: rule.clone(), regex: regex.transpose()? })
 }
 
 impl CompiledRule {
     /// Returns true if all parts that are set match.
     fn matches(&self, url: &CrawlUrl) -> bool {
-        self.host_suffix.as_deref().is_none_or(|suffix| has_suffix(url.host(), suffix))
-            && self.path_prefix.as_deref().is_none_or(|prefix| url.path().starts_with(prefix))
+        let LinkRule { host_suffix, path_prefix, .. } = &self.rule;
+        host_suffix.as_deref().is_none_or(|suffix| has_suffix(url.host(), suffix))
+            && path_prefix.as_deref().is_none_or(|prefix| url.path().starts_with(prefix))
             && self.regex.as_ref().is_none_or(|regex| regex.is_match(url.as_str()))
     }
 }

@@ -1,17 +1,28 @@
 use super::*;
-use crivello_common::config::LinkRule;
 use crivello_common::config::Settings;
+use crivello_common::config::{AssignBy, LinkRule};
+use crivello_common::identity::{IdentityKey, KeyedHasher};
+use crivello_common::units::ByteSize;
 use proptest::prelude::*;
 
 fn rules(change: impl FnOnce(&mut Settings)) -> LinkRules {
     let mut settings = Settings::default();
     change(&mut settings);
-    LinkRules::compile(&settings.live, settings.fixed.identity.assign_by).unwrap()
+    let hasher = hasher(settings.fixed.identity.assign_by);
+    LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap()
+}
+
+fn hasher(by: AssignBy) -> KeyedHasher {
+    KeyedHasher::new(IdentityKey::from_bytes([7; 16]), by)
 }
 
 fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> LinkRule {
     let part = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     LinkRule { host_suffix: part(host_suffix), path_prefix: part(path_prefix), regex: part(regex) }
+}
+
+fn parent(kind: LinkKind, depth: u16) -> Parent {
+    Parent { group: KeyedHasher::with_public_key().group("example.com"), kind, depth }
 }
 
 fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {
@@ -24,8 +35,9 @@ fn a_url_that_is_let_through_is_named_and_keyed() {
         let rules = rules(|s| s.fixed.identity.assign_by = by);
         let url = CrawlUrl::parse("https://www.example.com/a?b").unwrap();
         let found = rules.admit(url.clone(), 3, LinkKind::Sitemap).unwrap();
-        assert_eq!(found.host, url.host_key(by));
-        assert_eq!((found.hash, found.depth, found.kind), (url.hash(), 3, LinkKind::Sitemap));
+        let hasher = hasher(by);
+        assert_eq!(found.host, hasher.host_key(url.host()));
+        assert_eq!((found.hash, found.depth, found.kind), (hasher.url(&url), 3, LinkKind::Sitemap));
         assert_eq!(found.url, url);
     }
 }
@@ -87,9 +99,8 @@ fn traps_are_known_by_their_shape() {
 fn a_rule_that_does_not_compile_is_named() {
     let mut settings = Settings::default();
     settings.live.links.exclude = vec![rule("", "", "a("), rule("", "", "b")];
-    let error = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by)
-        .unwrap_err()
-        .to_string();
+    let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher(AssignBy::Domain));
+    let error = rules.unwrap_err().to_string();
     assert!(error.contains("\"a(\" in links.exclude"), "{error}");
 }
 
@@ -97,7 +108,7 @@ fn a_rule_that_does_not_compile_is_named() {
 fn collected(rules: &LinkRules, hrefs: &[(&str, bool)], depth: u16) -> (Vec<String>, DiscardTally) {
     let base = url::Url::parse("http://www.example.com/dir/page").unwrap();
     let hrefs = hrefs.iter().map(|&(href, nofollow)| (href, LinkKind::Page, nofollow));
-    let (links, tally) = rules.collect(&base, hrefs, (LinkKind::Page, depth));
+    let (links, tally) = rules.collect(&base, hrefs, parent(LinkKind::Page, depth));
     (links.into_iter().map(|l| l.url.to_string()).collect(), tally)
 }
 
@@ -160,7 +171,7 @@ fn a_sitemap_gives_as_many_as_it_may_hold() {
     let base = url::Url::parse("http://x.example/sitemap.xml").unwrap();
     let hrefs: Vec<String> = (0..=SITEMAP_URLS_MAX).map(|i| i.to_string()).collect();
     let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
-    let (links, tally) = rules.collect(&base, hrefs, (LinkKind::Sitemap, 0));
+    let (links, tally) = rules.collect(&base, hrefs, parent(LinkKind::Sitemap, 0));
     assert_eq!((links.len(), tally.get(Discard::TooManyLinks)), (50_000, 1));
 }
 
@@ -179,9 +190,9 @@ fn more_hosts_than_are_remembered_keep_their_own_keys() {
         (0..40).map(|i| format!("http://h{}.d{}.example/{i}", i % 7, i % 3)).collect();
     let base = url::Url::parse("http://x.example/").unwrap();
     let hrefs = hrefs.iter().map(|h| (h.as_str(), LinkKind::Page, false));
-    let (links, _) = rules(|_| {}).collect(&base, hrefs, (LinkKind::Page, 0));
+    let (links, _) = rules(|_| {}).collect(&base, hrefs, parent(LinkKind::Page, 0));
     assert_eq!(links.len(), 40);
-    assert!(links.iter().all(|l| l.host == l.url.host_key(AssignBy::Domain)));
+    assert!(links.iter().all(|l| l.host == hasher(AssignBy::Domain).host_key(l.url.host())));
 }
 
 proptest! {
@@ -206,10 +217,11 @@ proptest! {
         settings.live.links.path_depth_max = segments_max;
         settings.live.links.per_page_max = per_page_max;
         settings.live.limits.depth_max = depth_max;
-        let rules = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by).unwrap();
+        let by_domain = hasher(AssignBy::Domain);
+        let rules = LinkRules::compile(&settings.live, &settings.fixed, by_domain).unwrap();
         let base = url::Url::parse("http://a.example/a/b").unwrap();
         let given = hrefs.iter().map(|(h, nofollow)| (h.as_str(), LinkKind::Page, *nofollow));
-        let (links, tally) = rules.collect(&base, given, (LinkKind::Page, depth));
+        let (links, tally) = rules.collect(&base, given, parent(LinkKind::Page, depth));
 
         let mut texts: Vec<&str> = links.iter().map(|l| l.url.as_str()).collect();
         let followed: Vec<_> = hrefs.iter().filter(|h| !h.1).collect();
@@ -230,14 +242,72 @@ proptest! {
             prop_assert!(!(link.url.host().ends_with("b.example") && link.url.path().starts_with("/a")));
             prop_assert!(!url.contains("/c/c"));
             prop_assert!(followed.iter().any(|h| CrawlUrl::join(&base, &h.0).as_ref() == Ok(&link.url)));
-            prop_assert_eq!(link.hash, link.url.hash());
-            prop_assert_eq!(link.host, link.url.host_key(AssignBy::Domain));
+            prop_assert_eq!(link.hash, hasher(AssignBy::Domain).url(&link.url));
+            prop_assert_eq!(link.host, hasher(AssignBy::Domain).host_key(link.url.host()));
             prop_assert_eq!(link.depth, depth + 1);
             let admitted = rules.admit(link.url.clone(), link.depth, link.kind);
-            prop_assert_eq!(admitted.as_ref(), Ok(link));
+            prop_assert_eq!(admitted, Ok(Found { finder: Finder::SEED, ..link.clone() }));
         }
         texts.sort_unstable();
         texts.dedup();
         prop_assert_eq!(texts.len(), links.len(), "a link occurs twice");
     }
+}
+
+/// Each class of costly links is refused before it is parsed, or is charged to the budget.
+#[test]
+fn the_work_of_a_page_is_bounded_and_counted() {
+    let work_max = 100_000;
+    let rules = rules(|s| s.live.links.work_per_page_max = work_max);
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let collect = |hrefs: &[String]| {
+        let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+        rules.collect(&base, hrefs, parent(LinkKind::Page, 0))
+    };
+    let letters = |n: usize| (0..n).map(|n| char::from_u32(0x4e00 + n as u32).unwrap());
+    let costly = |n: usize| format!("//{}.test/{n}", letters(60).collect::<String>());
+    let too_long = vec![format!("//{}.test/", letters(1_000).collect::<String>()); 50];
+    assert_eq!(collect(&too_long).1.get(Discard::Authority), 50);
+    let label = vec![format!("//{}.test/", letters(64).collect::<String>()); 50];
+    assert_eq!(collect(&label).1.get(Discard::Authority), 50);
+    let path = vec![format!("/{}", "a/../".repeat(2_000)); 50];
+    assert_eq!(collect(&path).1.get(Discard::TooLong), 50);
+    let data = vec![format!("data:text/plain,{}", "x".repeat(10_000)); 50];
+    assert_eq!(collect(&data).1.get(Discard::Scheme), 50);
+    let many: Vec<String> = (0..200).map(costly).collect();
+    let (links, tally) = collect(&many);
+    let cost = |href: &str| crivello_common::url::parse_cost(href).unwrap() + 19;
+    let mut left = work_max;
+    let fits = many.iter().take_while(|href| {
+        left = left.saturating_sub(cost(href));
+        left > 0
+    });
+    assert_eq!(links.len(), fits.count());
+    assert_eq!(tally.get(Discard::TooMuchWork), 200 - links.len() as u64);
+}
+
+#[test]
+fn the_bytes_of_the_links_of_a_page_are_bounded() {
+    let rules = rules(|s| s.live.links.bytes_per_page_max = ByteSize::kib(64));
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let hrefs: Vec<String> = (0..400).map(|n| format!("/{n:04}{}", "x".repeat(976))).collect();
+    for (kind, n) in [(LinkKind::Page, 65), (LinkKind::Sitemap, 328)] {
+        let given = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+        let (links, tally) = rules.collect(&base, given, parent(kind, 0));
+        assert_eq!(links.len(), n, "{kind:?}");
+        assert_eq!(tally.get(Discard::TooManyLinkBytes), 400 - n as u64);
+    }
+}
+
+#[test]
+fn a_link_names_the_class_of_its_finder() {
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let given = ["/own", "http://www.example.com/", "http://other.test/"];
+    let given = given.into_iter().map(|href| (href, LinkKind::Page, false));
+    let (links, _) = rules(|_| {}).collect(&base, given, parent(LinkKind::Page, 0));
+    let own: Vec<bool> = links.iter().map(|link| link.finder == Finder::OWN).collect();
+    assert_eq!(own, [true, true, false]);
+    let hasher = KeyedHasher::with_public_key();
+    let other = Finder::of_link(hasher.group("example.com"), hasher.group("other.test"));
+    assert_eq!(links[2].finder, other);
 }

@@ -79,6 +79,12 @@ impl Database {
         }
     }
 
+    /// Returns the approximate number of bytes of a family on disk.
+    #[must_use]
+    pub fn size_on_disk(&self, family: Family) -> u64 {
+        self.property(family, "rocksdb.total-sst-files-size")
+    }
+
     /// Returns the approximate number of rows of a family.
     #[must_use]
     pub fn rows(&self, family: Family) -> u64 {
@@ -102,7 +108,7 @@ mod tests {
         let disk = Database::open(dir.path(), true, &State::default()).unwrap();
         let mut batch = Batch::default();
         for key in 0_u32..100 {
-            disk.put(&mut batch, Family::Seen, &key.to_be_bytes(), &[7; 100]);
+            batch.put(Family::Seen, &key.to_be_bytes(), &[7; 100]);
         }
         disk.commit(&batch).unwrap();
         let health = disk.health();

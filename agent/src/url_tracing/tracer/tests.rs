@@ -1,21 +1,21 @@
 use super::*;
 use crate::messages::HandedOut;
-use crivello_common::config::AssignBy;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::url::CrawlUrl;
 
 const T: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 fn tracer(rate: f64) -> Tracer {
     let settings = Telemetry { trace_rate: rate, trace_slow: Duration::from_secs(1) };
-    Tracer::new("crawl", &settings, T)
+    Tracer::new("crawl", KeyedHasher::with_public_key(), &settings, T)
 }
 
 fn fetched(path: &str, outcome: FetchOutcome, took: Duration) -> Fetched {
     let url = CrawlUrl::parse(&format!("http://a.test/{path}")).unwrap();
     Fetched {
-        host: url.host_key(AssignBy::Domain),
+        host: KeyedHasher::with_public_key().host_key(url.host()),
         name: url.host().into(),
         row: None,
         url,
@@ -65,13 +65,14 @@ fn what_finds_no_room_is_lost_and_counted_and_the_newest_are_kept() {
 fn a_url_on_every_page_is_told_of_a_few_times() {
     let tracer = tracer(1.0);
     let url = CrawlUrl::parse("http://a.test/").unwrap();
-    let host = url.host_key(AssignBy::Domain);
+    let host = KeyedHasher::with_public_key().host_key(url.host());
     let found = Found {
-        hash: UrlHash::of(url.as_str()),
+        hash: KeyedHasher::with_public_key().url(&url),
         url,
         host,
         depth: 1,
         kind: crate::messages::LinkKind::Page,
+        finder: crate::messages::Finder::SEED,
     };
     let told = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
     assert_eq!(told, usize::from(crate::limits::FOUND_A_URL));

@@ -64,9 +64,13 @@ pub struct HostEntry {
     pub exempt: bool,
     /// True while the settings pause it.
     pub paused: bool,
+    /// True if its name had an address at some time.
+    pub resolved: bool,
+    /// True if it has answered a request for a page with success.
+    pub answered: bool,
 }
 
-const _: () = assert!(size_of::<HostEntry>() <= 216);
+const _: () = assert!(size_of::<HostEntry>() <= 224);
 
 impl HostEntry {
     /// Creates the entry of a host that arrives from the crawl database.
@@ -78,6 +82,8 @@ impl HostEntry {
             window: Window::new(due.urls, due.more),
             robots: due.robots.into(),
             pages_left: due.pages_left,
+            resolved: due.resolved,
+            answered: due.answered,
             ip: ABSENT,
             position: ABSENT,
             ..Self::default()

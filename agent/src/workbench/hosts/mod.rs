@@ -13,6 +13,7 @@ use crate::messages::{QueueKey, Queued, RobotsRecord};
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
+use foldhash::HashMap;
 use std::ops::{Index, IndexMut};
 use window::weight;
 
@@ -29,6 +30,8 @@ pub(super) struct Hosts {
     rules_bytes: usize,
     /// Number of hosts without an address.
     unplaced: usize,
+    /// Interface identifiers of the hosts at IPv6 addresses: their IP entries are of a /64.
+    interfaces: HashMap<u32, u64>,
 }
 
 impl Hosts {
@@ -78,6 +81,20 @@ impl Hosts {
         self.unplaced -= 1;
     }
 
+    /// Records the part of a host's address that its IP entry lacks.
+    pub fn set_interface(&mut self, id: u32, interface: u64) {
+        if interface == 0 {
+            self.interfaces.remove(&id);
+        } else {
+            self.interfaces.insert(id, interface);
+        }
+    }
+
+    /// Returns the part of a host's address that its IP entry lacks; 0 for IPv4.
+    pub fn interface(&self, id: u32) -> u64 {
+        self.interfaces.get(&id).copied().unwrap_or(0)
+    }
+
     /// Removes and returns the IP entry of a host.
     pub fn take_address(&mut self, id: u32) -> Option<u32> {
         let ip = std::mem::replace(&mut self.entries[id].ip, ABSENT);
@@ -85,6 +102,7 @@ impl Hosts {
             return None;
         }
         self.unplaced += 1;
+        self.interfaces.remove(&id);
         Some(ip)
     }
 

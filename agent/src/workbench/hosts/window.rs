@@ -75,8 +75,7 @@ impl Window {
 
     /// Removes and returns the URLs that satisfy `is_taken`.
     pub(super) fn take_matching(&mut self, is_taken: impl Fn(&Queued) -> bool) -> Vec<Queued> {
-        let urls = std::mem::take(&mut self.urls);
-        let (taken, kept): (Vec<Queued>, Vec<Queued>) = urls.into_iter().partition(is_taken);
+        let (taken, kept): (Vec<_>, Vec<_>) = self.urls.drain(..).partition(is_taken);
         self.urls = kept.into();
         taken
     }

@@ -1,8 +1,9 @@
-//! IP entry: the hosts that resolve to one IP address. They share one delay, and one visit at a
-//! time.
+//! IP entry: the hosts that resolve to one IP address, or to addresses of one IPv6 /64. They share
+//! one delay, and one visit at a time.
 
 use super::ip_lease::IpLease;
-use crate::workbench::heap::{ABSENT, TimeHeap};
+use super::turns::Turns;
+use crate::workbench::heap::ABSENT;
 use crate::workbench::slab::Keyed;
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;
@@ -15,13 +16,14 @@ const REQUEST_AHEAD: Duration = Duration::from_secs(1);
 /// An IP address and its hosts. Kept small: there may be as many as hosts.
 #[derive(Debug)]
 pub struct IpEntry {
+    /// The address; of IPv6 the first of the /64.
     pub address: IpAddr,
     /// No visit may start before this.
     pub next: Timestamp,
     /// End of the last request to it, as far as this agent knows; zero before the first.
     pub ended: Timestamp,
-    /// The hosts that wait for a visit, by their next time.
-    pub hosts: TimeHeap,
+    /// The hosts there, and the order of their visits.
+    pub turns: Turns,
     /// Number of hosts that resolve to it, in any phase.
     pub members: u32,
     /// Position in the heap of entries, or [`ABSENT`].
@@ -38,7 +40,7 @@ pub struct IpEntry {
     pub lease: Option<Box<IpLease>>,
 }
 
-const _: () = assert!(size_of::<IpEntry>() <= 120);
+const _: () = assert!(size_of::<IpEntry>() <= 168);
 
 impl IpEntry {
     pub fn new(address: IpAddr, next: Timestamp, lease: Option<Box<IpLease>>) -> Self {
@@ -46,7 +48,7 @@ impl IpEntry {
             address,
             next,
             ended: Timestamp::ZERO,
-            hosts: TimeHeap::default(),
+            turns: Turns::default(),
             members: 0,
             position: ABSENT,
             busy: false,
@@ -59,12 +61,7 @@ impl IpEntry {
 
     /// Returns the time at which one of its hosts may be visited, given the lease.
     pub fn due(&self) -> Option<Timestamp> {
-        if self.busy { None } else { self.hosts.first().map(|host| host.at.max(self.next)) }
-    }
-
-    /// Returns true if this agent was granted the lease, even if the lease has ended since.
-    pub fn has_lease(&self) -> bool {
-        self.lease.as_ref().is_some_and(|lease| lease.is_held())
+        if self.busy { None } else { self.turns.next_time().map(|at| at.max(self.next)) }
     }
 
     /// Returns the time of its next action: a visit, or a request for the lease. `None` while such

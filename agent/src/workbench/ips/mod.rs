@@ -4,13 +4,15 @@ mod ip_entry;
 mod ip_lease;
 mod ip_leases;
 mod recent_addresses;
+mod turns;
 
 pub(super) use ip_entry::IpEntry;
-pub(super) use ip_leases::IpLeases;
 pub(super) use recent_addresses::RecentAddresses;
 
 use super::heap::{ABSENT, Positions, Sequence, TimeHeap};
 use super::slab::Slab;
+use crate::messages::{LeaseRequest, VisitDeadline};
+use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use ip_lease::IpLease;
 use std::collections::VecDeque;
@@ -31,6 +33,14 @@ pub(super) struct Ips {
     occupied: usize,
     /// Numbers the nodes of `ready` and of the heaps of hosts.
     sequence: Sequence,
+    /// Messages about leases to send.
+    lease_requests: Vec<LeaseRequest>,
+    /// Time of the last such message; each message has its own.
+    last_request: Timestamp,
+    /// Entries with a lease request that may be unanswered, by the time of the request.
+    unanswered: VecDeque<(Timestamp, u32)>,
+    /// Entries with a granted lease request, by the time of the request.
+    granted: VecDeque<(Timestamp, u32)>,
 }
 
 impl Ips {
@@ -39,58 +49,78 @@ impl Ips {
         self.occupied
     }
 
-    pub fn find(&self, address: &IpAddr) -> Option<u32> {
-        self.entries.find(address)
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &IpEntry> {
         self.entries.iter()
     }
 
-    /// Adds a member to the entry of an address, which `new` creates if there is none. Returns the
-    /// id of the entry.
-    pub fn join(&mut self, address: IpAddr, new: impl FnOnce() -> IpEntry) -> u32 {
+    /// Adds a member of `group`, which has answered with success or not, to the entry of an address,
+    /// which `new` creates if there is none. Returns the id of the entry.
+    pub fn join(
+        &mut self,
+        address: IpAddr,
+        (group, answered): (GroupHash, bool),
+        new: impl FnOnce() -> IpEntry,
+    ) -> u32 {
         let ip = self.entries.find(&address).unwrap_or_else(|| self.entries.insert(new()));
         let entry = &mut self.entries[ip];
         entry.members += 1;
+        entry.turns.join(group, answered);
         if entry.members == 1 {
             self.occupied += 1;
         }
         ip
     }
 
-    /// Removes a member, which does not wait there any more.
-    pub fn leave(&mut self, ip: u32) {
+    /// Removes a member of `group`, which does not wait there any more.
+    pub fn leave(&mut self, ip: u32, group: GroupHash) {
         let entry = &mut self.entries[ip];
         entry.members -= 1;
+        entry.turns.leave(group);
         if entry.members == 0 {
             self.occupied -= 1;
         }
         self.requeue(ip);
     }
 
-    /// Adds a host to those that wait for a visit.
-    pub fn push_host(&mut self, ip: u32, at: Timestamp, id: u32, hosts: &mut impl Positions) {
+    /// Adds host `id` of `group` to those that wait for a visit.
+    pub fn push_host(
+        &mut self,
+        ip: u32,
+        at: Timestamp,
+        (group, id): (GroupHash, u32),
+        hosts: &mut impl Positions,
+    ) {
         let node = self.sequence.node(at, id);
-        self.entries[ip].hosts.push(node, hosts);
+        self.entries[ip].turns.push(group, node, hosts);
         self.requeue(ip);
     }
 
-    /// Removes the host at `position` from those that wait for a visit.
-    pub fn remove_host(&mut self, ip: u32, position: u32, hosts: &mut impl Positions) {
-        self.entries[ip].hosts.remove(position, hosts);
+    /// Removes the host of `group` at `position` from those that wait for a visit.
+    pub fn remove_host(
+        &mut self,
+        ip: u32,
+        (group, position): (GroupHash, u32),
+        hosts: &mut impl Positions,
+    ) {
+        self.entries[ip].turns.remove(group, position, hosts);
         self.requeue(ip);
     }
 
-    /// Removes and returns the first host of an entry that [`Self::pop_ready`] has returned.
-    pub fn pop_host(&mut self, ip: u32, hosts: &mut impl Positions) -> Option<u32> {
-        self.entries[ip].hosts.pop(hosts).map(|node| node.id)
+    /// Removes and returns the host whose turn it is at an entry that [`Self::pop_ready`] has
+    /// returned.
+    pub fn pop_host(&mut self, ip: u32, now: Timestamp, hosts: &mut impl Positions) -> Option<u32> {
+        self.entries[ip].turns.pop(now, hosts)
+    }
+
+    /// Records that a host of `group` at this entry has answered with success.
+    pub fn set_answered(&mut self, ip: u32, group: GroupHash) {
+        self.entries[ip].turns.set_answered(group);
     }
 
     /// Returns a host that could be visited now.
     pub fn any_ready_host(&self, now: Timestamp) -> Option<u32> {
         let ip = self.ready.any_due(now)?.id;
-        self.entries[ip].hosts.first().map(|host| host.id)
+        self.entries[ip].turns.any()
     }
 
     /// Removes from the heap and returns the first entry that is due. [`Self::requeue`] adds it
@@ -146,15 +176,28 @@ impl Ips {
         }
     }
 
-    /// Begins a visit to a host of the entry.
-    pub fn begin_visit(&mut self, ip: u32, host: &Arc<str>) {
+    /// Begins a visit to a host of the entry. Returns its deadline, if there is one.
+    pub fn begin_visit(
+        &mut self,
+        ip: u32,
+        (group, host): (GroupHash, &Arc<str>),
+        now: Timestamp,
+    ) -> Option<VisitDeadline> {
         let entry = &mut self.entries[ip];
         entry.busy = true;
+        entry.turns.begin_visit(group);
         entry.visited = Some(Arc::clone(host));
+        self.use_lease(ip, now)
     }
 
     /// Ends a visit. If it has sent a request, the last one at `ended`, the address rests.
-    pub fn end_visit(&mut self, ip: u32, ended: Option<Timestamp>, ip_delay: Duration) {
+    pub fn end_visit(
+        &mut self,
+        ip: u32,
+        ended: Option<Timestamp>,
+        ip_delay: Duration,
+        now: Timestamp,
+    ) {
         let entry = &mut self.entries[ip];
         entry.busy = false;
         let visited = entry.visited.take();
@@ -163,6 +206,8 @@ impl Ips {
             entry.ended = entry.ended.max(ended);
             entry.next = entry.next.max(ended + ip_delay);
         }
+        self.yield_if_wanted(ip, now);
+        self.requeue(ip);
     }
 
     /// Recomputes the rest of each visited address from the new `ip_delay`.

@@ -1,5 +1,6 @@
-//! Cache of the last robots.txt files that were fetched for other hosts: many subdomains redirect
-//! to one URL, which need not be requested for each of them.
+//! Cache of the last answers to robots requests that were for other hosts or followed a redirect:
+//! many subdomains redirect to one URL, which need not be requested for each of them, and a circle
+//! of redirects is requested once.
 
 use crate::messages::RobotsOutcome;
 use crivello_common::time::Timestamp;
@@ -13,25 +14,26 @@ const AGE_MAX: Duration = Duration::from_secs(600);
 
 /// The cache, newest answer first; at most [`ENTRIES_MAX`] × [`RULES_MAX`] bytes.
 #[derive(Debug, Default)]
-pub struct RobotsCache(VecDeque<(CrawlUrl, Timestamp, RobotsOutcome)>);
+pub struct RobotsCache(VecDeque<(CrawlUrl, Timestamp, (RobotsOutcome, bool))>);
 
 impl RobotsCache {
-    /// Stores an answer that other hosts may use, unless it is too large or a failure.
-    pub fn keep(&mut self, url: &CrawlUrl, found: &RobotsOutcome, now: Timestamp) {
+    /// Stores an answer that other hosts may use, unless it is too large or a failure. `verified` is
+    /// true if it came over a connection with a valid certificate.
+    pub fn keep(&mut self, url: &CrawlUrl, found: &RobotsOutcome, verified: bool, now: Timestamp) {
         let fits = match found {
             RobotsOutcome::Rules(rules) => rules.heap_size() <= RULES_MAX,
-            RobotsOutcome::Missing => true,
-            RobotsOutcome::Unreachable | RobotsOutcome::Redirect(_) => false,
+            RobotsOutcome::Missing | RobotsOutcome::Redirect(_) => true,
+            RobotsOutcome::Unreachable => false,
         };
         if fits {
             self.0.retain(|(other, ..)| other != url);
             self.0.truncate(ENTRIES_MAX - 1);
-            self.0.push_front((url.clone(), now, found.clone()));
+            self.0.push_front((url.clone(), now, (found.clone(), verified)));
         }
     }
 
-    /// Returns the answer for `url`, if it is not older than [`AGE_MAX`].
-    pub fn get(&self, url: &CrawlUrl, now: Timestamp) -> Option<RobotsOutcome> {
+    /// Returns the answer for `url` and whether it is verified, if it is not older than [`AGE_MAX`].
+    pub fn get(&self, url: &CrawlUrl, now: Timestamp) -> Option<(RobotsOutcome, bool)> {
         let lately = |at: Timestamp| now < at + AGE_MAX;
         self.0.iter().find(|(u, at, _)| u == url && lately(*at)).map(|(.., found)| found.clone())
     }

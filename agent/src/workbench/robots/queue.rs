@@ -83,12 +83,14 @@ pub fn first_hop(host: HostKey, name: &Arc<str>, origin: Origin) -> RobotsReques
         for_origin: origin,
         url: CrawlUrl::from_parts(origin, name, "/robots.txt"),
         hops: 0,
+        verified: true,
     }
 }
 
-/// Returns the request for the hop after a redirect to `url`; `None` after too many redirects: then
-/// robots.txt counts as missing (RFC 9309 section 2.3.1.2).
-pub fn next_hop(request: &RobotsRequest, url: CrawlUrl) -> Option<RobotsRequest> {
-    let hops = request.hops + 1;
-    (hops <= ROBOTS_HOPS_MAX).then(|| RobotsRequest { url, hops, ..request.clone() })
+/// Returns the request for the hop after a redirect to `url`, which came over a connection with a
+/// valid certificate if `verified`; `None` after too many redirects: then robots.txt counts as
+/// missing (RFC 9309 section 2.3.1.2).
+pub fn next_hop(request: &RobotsRequest, url: CrawlUrl, verified: bool) -> Option<RobotsRequest> {
+    let (hops, verified) = (request.hops + 1, request.verified && verified);
+    (hops <= ROBOTS_HOPS_MAX).then(|| RobotsRequest { url, hops, verified, ..request.clone() })
 }

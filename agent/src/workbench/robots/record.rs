@@ -71,14 +71,21 @@ pub fn asked_again(
     }
 }
 
-/// Returns the record after an answer that is no redirect.
-pub fn learn(before: Option<&RobotsRecord>, found: &RobotsOutcome, now: Timestamp) -> RobotsRecord {
-    let reached = |rules| RobotsRecord {
+/// Returns the record after an answer that is no redirect. If it may not lift what the rules in
+/// force disallow, its own rules apply in addition to them.
+pub fn learn(
+    before: Option<&RobotsRecord>,
+    found: &RobotsOutcome,
+    may_lift: bool,
+    now: Timestamp,
+) -> RobotsRecord {
+    let in_force = before.and_then(|before| before.rules.as_ref()).filter(|_| !may_lift);
+    let reached = |rules: Arc<Rules>| RobotsRecord {
         asked: now,
         fetched: now,
         unreachable_since: None,
         failures: 0,
-        rules: Some(rules),
+        rules: Some(in_force.map_or_else(|| Arc::clone(&rules), |old| old.and(&rules).shared())),
     };
     match found {
         RobotsOutcome::Rules(rules) => reached(Arc::clone(rules)),

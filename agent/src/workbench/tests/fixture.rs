@@ -2,15 +2,16 @@
 
 use crate::messages::{
     DueHost, LeaseNotice, LeaseRequest, LinkKind, QueueKey, Queued, Resolution, ResolveError,
-    Resolved, RobotsAnswer, RobotsOutcome, RobotsRecord, RobotsRequest, Signal, ToFrontier,
-    ToWorkbench, Verdict, Visit, VisitTask,
+    Resolved, RobotsAnswer, RobotsOutcome, RobotsRecord, RobotsRequest, ToFrontier, ToWorkbench,
+    Verdict, Visit, VisitTask,
 };
 use crate::workbench::Workbench;
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::Settings;
 use crivello_common::hash::{HostKey, UrlHash};
-use crivello_common::politeness::HostState;
+use crivello_common::identity::KeyedHasher;
+use crivello_common::politeness::{HostState, VisitSignal};
 use crivello_common::time::Timestamp;
-use crivello_common::url::{Origin, Scheme, host_key};
+use crivello_common::url::{Origin, Scheme};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub fn ms(n: u64) -> Duration {
 }
 
 pub fn key(name: &str) -> HostKey {
-    host_key(name, AssignBy::Domain)
+    KeyedHasher::with_public_key().host_key(name)
 }
 
 pub fn ip(n: u8) -> IpAddr {
@@ -44,6 +45,7 @@ pub fn url(origin: Origin, seq: u64) -> Queued {
         depth: 0,
         attempts: 0,
         kind: LinkKind::Page,
+        finder: crate::messages::Finder::SEED,
     }
 }
 
@@ -78,12 +80,16 @@ impl Fixture {
         let mut settings = Settings::default();
         configure(&mut settings);
         let now = Timestamp::from_secs(1_700_000_000);
-        Self { workbench: Workbench::new(&settings, now, unclean), now, settings }
+        Self {
+            workbench: Workbench::new(&settings, KeyedHasher::with_public_key(), now, unclean),
+            now,
+            settings,
+        }
     }
 
     /// Makes this agent a member of a cluster, where every requested lease is granted.
-    pub fn among_others(mut self) -> Self {
-        self.workbench = self.workbench.among_others();
+    pub fn with_ip_leases(mut self) -> Self {
+        self.workbench = self.workbench.with_ip_leases();
         self
     }
 
@@ -108,6 +114,8 @@ impl Fixture {
             urls,
             more: false,
             pages_left: u64::MAX,
+            resolved: false,
+            answered: false,
         }
     }
 
@@ -133,6 +141,15 @@ impl Fixture {
         self.resolve(name, Ok(Resolved { address, until }));
     }
 
+    /// Resolves a name if the workbench has requested it.
+    pub fn answer_if_asked(&mut self, name: &str, address: IpAddr) {
+        let _ = self.workbench.acquire(self.now);
+        if self.names().contains(&name.to_owned()) {
+            let answer = Ok(Resolved { address, until: self.now + secs(3_600) });
+            self.workbench.resolved(&Resolution { host: key(name), answer }, self.now);
+        }
+    }
+
     pub fn resolve(&mut self, name: &str, answer: Result<Resolved, ResolveError>) {
         assert!(self.names().contains(&name.to_owned()), "{name} was not requested to be resolved");
         self.workbench.resolved(&Resolution { host: key(name), answer }, self.now);
@@ -140,7 +157,7 @@ impl Fixture {
 
     /// Returns the names that the workbench has requested since the last call.
     pub fn names(&mut self) -> Vec<String> {
-        self.workbench.take_to_resolve().iter().map(|(_, name)| name.to_string()).collect()
+        self.workbench.take_to_resolve().iter().map(|asked| asked.name.to_string()).collect()
     }
 
     /// Returns the next visit, which must exist.
@@ -181,10 +198,12 @@ impl Fixture {
             requests: n,
             ended: self.now,
             served: ms(100),
-            signal: Signal::Well,
+            signal: VisitSignal::Healthy,
             returned: Vec::new(),
             pages: n,
+            answered: true,
             robots: None,
+            certified: false,
         }
     }
 
@@ -200,7 +219,7 @@ impl Fixture {
 
     /// Ends a visit for robots.txt with the answer `found`.
     pub fn found(&mut self, visit: &Visit, found: RobotsOutcome) {
-        let robots = Some(RobotsAnswer { request: request(visit).clone(), found });
+        let robots = Some(RobotsAnswer { request: request(visit).clone(), found, verified: false });
         self.release(Verdict { robots, pages: 0, ..self.verdict(visit) });
     }
 
@@ -208,7 +227,12 @@ impl Fixture {
     pub fn notes(&mut self) -> Vec<ToFrontier> {
         let notes = self.workbench.take_messages().into_iter();
         let aside = |note: &ToFrontier| {
-            matches!(note, ToFrontier::WantHosts { .. } | ToFrontier::NameFailed { .. })
+            matches!(
+                note,
+                ToFrontier::WantHosts { .. }
+                    | ToFrontier::NameFailed { .. }
+                    | ToFrontier::NameResolved { .. }
+            )
         };
         notes.filter(|note| !aside(note)).collect()
     }

@@ -1,9 +1,10 @@
 //! Tests of the number of requested hosts, and of the hosts that leave.
 
 use super::fixture::{Fixture, HTTP, ip, key, pages, secs, url, urls};
-use crate::messages::{DueHost, Queued, RobotsOutcome, Signal, ToFrontier, ToWorkbench, Verdict};
+use crate::messages::{DueHost, Queued, RobotsOutcome, ToFrontier, ToWorkbench, Verdict};
 use crate::workbench::front::Front;
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::url::CrawlUrl;
 use std::time::Duration;
 
@@ -298,7 +299,7 @@ fn resting_hosts_make_room_when_others_want_it() {
     }
     let (a, b) = (fixture.visit(), fixture.visit());
     fixture.notes();
-    let signal = Signal::SlowDown(Some(secs(100)));
+    let signal = VisitSignal::SlowDown(Some(secs(100)));
     fixture.release(Verdict { signal, ..fixture.verdict(&a) });
     assert!(
         matches!(fixture.notes()[..], [ToFrontier::Leave { .. }]),

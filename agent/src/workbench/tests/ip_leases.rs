@@ -24,14 +24,14 @@ fn visited(fixture: &mut Fixture, name: &str, n: u8) {
 
 #[test]
 fn no_lease_is_requested_again_once_its_address_is_removed() {
-    let mut fixture = Fixture::new(|_| {}).among_others();
+    let mut fixture = Fixture::new(|_| {}).with_ip_leases();
     visited(&mut fixture, "a.example", 1);
     assert_eq!(asks(&mut fixture), 0);
 }
 
 #[test]
 fn a_request_for_an_address_is_not_mistaken_for_that_of_another() {
-    let mut fixture = Fixture::new(|_| {}).among_others();
+    let mut fixture = Fixture::new(|_| {}).with_ip_leases();
     visited(&mut fixture, "a.example", 1);
     // It has the id of the first IP entry, whose requests are still in their queues.
     fixture.enter(fixture.host("b.example", urls(1)), ip(2));

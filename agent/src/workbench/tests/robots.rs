@@ -1,12 +1,13 @@
 //! Tests of robots.txt: its requests, the hosts they wait for, and hosts without an answer.
 
 use super::fixture::{Fixture, HTTP, HTTPS, ip, key, ms, open, pages, request, secs, url, urls};
-use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, Signal, ToFrontier, Verdict};
+use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, ToFrontier, Verdict};
 use crivello_common::config::RobotsExemption;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::ROBOTS_TRIES_MAX;
-use crivello_common::url::CrawlUrl;
+use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal};
+use crivello_common::robots::Rules;
+use crivello_common::url::{CrawlUrl, Origin};
 use std::sync::Arc;
 
 fn to(url: &str) -> RobotsOutcome {
@@ -80,6 +81,49 @@ fn a_redirect_on_the_same_host_is_its_next_visit() {
     assert_eq!((request(&visit).hops, request(&visit).for_origin), (1, HTTP));
     assert_eq!(request(&visit).url.as_str(), "https://a.example/robots.txt");
     fixture.found(&visit, rules());
+    fixture.wait(secs(10));
+    pages(&fixture.visit());
+}
+
+/// Another host that redirects to the same URL later is served by that answer, and the other way
+/// round.
+#[test]
+fn the_answer_to_a_redirect_on_the_same_host_serves_others() {
+    let mut fixture = Fixture::new(|_| {});
+    let hop = || to("https://a.example/robots.txt");
+    for (n, name) in ["a.example", "b.example", "c.example"].into_iter().enumerate() {
+        fixture.enter(fixture.stranger(name, urls(1)), ip(u8::try_from(n).unwrap()));
+        let visit = fixture.visit();
+        fixture.found(&visit, hop());
+        fixture.wait(secs(10));
+        let visit = fixture.visit();
+        if n == 0 {
+            assert_eq!(request(&visit).url.as_str(), "https://a.example/robots.txt");
+            fixture.found(&visit, rules());
+            fixture.wait(secs(10));
+            pages(&fixture.visit());
+        } else {
+            pages(&visit);
+        }
+    }
+}
+
+/// Two files that redirect to each other: each is requested once more at most, also for another
+/// host that redirects there.
+#[test]
+fn a_circle_of_redirects_is_requested_once_and_is_a_missing_file() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.stranger("a.example", urls(1)), ip(1));
+    for next in ["http://a.example/r", "http://a.example/robots.txt", "http://a.example/r"] {
+        let visit = fixture.visit();
+        request(&visit);
+        fixture.found(&visit, to(next));
+        fixture.wait(secs(10));
+    }
+    pages(&fixture.visit());
+    fixture.enter(fixture.stranger("b.example", urls(1)), ip(2));
+    let visit = fixture.visit();
+    fixture.found(&visit, to("http://a.example/robots.txt"));
     fixture.wait(secs(10));
     pages(&fixture.visit());
 }
@@ -186,7 +230,10 @@ fn a_hosts_own_pages_alternate_with_requests_for_others() {
     for n in 0..2 {
         fixture.enter(fixture.stranger(&format!("{n}.example.com"), urls(1)), ip(10 + n));
         let visit = fixture.visit();
-        fixture.found(&visit, to(&format!("http://www.example.com/{n}.txt")));
+        fixture.found(
+            &visit,
+            to(&format!("http://www.example.com:{}/robots.txt", 8_080 + u16::from(n))),
+        );
     }
     fixture.done(&own);
     fixture.wait(secs(10));
@@ -224,8 +271,8 @@ fn two_hosts_that_wait_for_each_other_both_go_on() {
         fixture.enter(fixture.stranger(name, urls(1)), ip(n as u8));
     }
     let (a, b) = (fixture.visit(), fixture.visit());
-    fixture.found(&a, to("http://b.example/x"));
-    fixture.found(&b, to("http://a.example/x"));
+    fixture.found(&a, to("http://b.example:8080/robots.txt"));
+    fixture.found(&b, to("http://a.example:8080/robots.txt"));
     fixture.wait(secs(10));
     let (a, b) = (fixture.visit(), fixture.visit());
     fixture.found(&a, RobotsOutcome::Missing);
@@ -287,7 +334,7 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
     let mut fixture = Fixture::new(|s| s.live.politeness.backoff_first = secs(15));
     let queue = vec![url(HTTP, 0), url(HTTPS, 1), url(HTTPS, 2), url(HTTP, 3)];
     fixture.enter(fixture.stranger("a.example", queue), ip(1));
-    let signal = Signal::Failed(Failure::ConnectRefused);
+    let signal = VisitSignal::Failed(Failure::ConnectRefused);
     let mut seen = Vec::new();
     for _ in 0..20 {
         if fixture.workbench.stats(fixture.now).hosts == 0 {
@@ -303,8 +350,12 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
         match &visit.task {
             crate::messages::VisitTask::Robots(request) if request.for_origin == HTTP => {
                 let found = RobotsOutcome::Unreachable;
-                let robots =
-                    Some(crate::messages::RobotsAnswer { request: request.clone(), found });
+                let answer = crate::messages::RobotsAnswer {
+                    request: request.clone(),
+                    found,
+                    verified: false,
+                };
+                let robots = Some(answer);
                 fixture.release(Verdict { signal, robots, pages: 0, ..verdict });
             }
             crate::messages::VisitTask::Robots(_) => fixture.found(&visit, rules()),
@@ -344,7 +395,7 @@ fn a_given_up_origin_is_asked_again_after_a_day() {
 fn a_redirect_to_a_host_of_another_agent_is_asked_for_there() {
     let robots = "http://www.other.example/robots.txt";
     for found in [rules(), to("http://third.example/robots.txt")] {
-        let mut fixture = Fixture::new(|_| {}).among_others();
+        let mut fixture = Fixture::new(|_| {}).with_ip_leases();
         for (n, name) in ["a.example", "b.example"].into_iter().enumerate() {
             fixture.enter(fixture.stranger(name, urls(1)), ip(n as u8));
             let visit = fixture.visit();
@@ -374,7 +425,7 @@ fn a_redirect_to_a_host_of_another_agent_is_asked_for_there() {
 #[test]
 fn a_request_of_another_agent_waits_for_a_visit_to_the_host() {
     let robots = CrawlUrl::parse("http://www.example.com/robots.txt").unwrap();
-    let mut fixture = Fixture::new(|_| {}).among_others();
+    let mut fixture = Fixture::new(|_| {}).with_ip_leases();
     fixture.enter(fixture.host("www.example.com", urls(3)), ip(1));
     let own = fixture.visit();
     fixture.workbench.request_for_peer(robots.clone(), fixture.now);
@@ -398,4 +449,101 @@ fn a_request_of_another_agent_waits_for_a_visit_to_the_host() {
     assert!(fixture.workbench.take_remote_requests().is_empty());
     let answers = fixture.workbench.take_peer_replies();
     assert!(matches!(&answers[..], [(url, RobotsOutcome::Unreachable)] if *url == strange));
+}
+
+#[test]
+fn a_redirect_to_a_page_of_another_host_is_refused_and_counted() {
+    for (target, follows) in [
+        ("http://victim.example/robots.txt", true),
+        ("http://victim.example/", false),
+        ("http://victim.example/private?id=7", false),
+        ("http://victim.example/robots.txt?x", false),
+        ("http://victim.example:25/robots.txt", false),
+        ("http://blocked.example/robots.txt", false),
+    ] {
+        let mut fixture = Fixture::new(|s| {
+            s.live.links.blocked = vec!["blocked.example".parse().unwrap()];
+        });
+        fixture.enter(fixture.stranger("a.example", urls(1)), ip(1));
+        let visit = fixture.visit();
+        fixture.found(&visit, to(target));
+        let notes = fixture.notes();
+        let refused = notes.iter().any(|n| matches!(n, ToFrontier::RobotsRedirectRefused));
+        let requested = notes.iter().any(|n| matches!(n, ToFrontier::RequestHost { .. }));
+        assert_eq!((refused, requested), (!follows, follows), "{target}: {notes:?}");
+        let failed = notes.iter().any(|n| {
+            matches!(n, ToFrontier::Robots { record, .. } if record.unreachable_since.is_some())
+        });
+        assert_eq!(failed, !follows, "{target}: {notes:?}");
+    }
+}
+
+/// Returns the rules in force for the first origin of a host, as the crawl database receives them.
+fn record(fixture: &mut Fixture) -> RobotsRecord {
+    let notes = fixture.notes().into_iter().rev();
+    let mut records = notes.filter_map(|n| {
+        if let ToFrontier::Robots { record, .. } = n { Some(record) } else { None }
+    });
+    records.next().expect("a record")
+}
+
+/// Ends a visit for robots.txt with these rules, over a connection with a valid certificate or not.
+fn answer(fixture: &mut Fixture, found: RobotsOutcome, verified: bool) -> RobotsRecord {
+    let visit = fixture.visit();
+    let answer =
+        crate::messages::RobotsAnswer { request: request(&visit).clone(), found, verified };
+    let verdict = fixture.verdict(&visit);
+    let verdict = Verdict { robots: Some(answer), pages: 0, certified: verified, ..verdict };
+    fixture.release(verdict);
+    record(fixture)
+}
+
+#[test]
+fn once_a_certificate_was_valid_an_unverified_robots_txt_lifts_nothing() {
+    let file = |text: &str| RobotsOutcome::Rules(Rules::parse(text.as_bytes(), "x").shared());
+    let closes = |path: &str| file(&format!("User-agent: *\nDisallow: {path}\n"));
+    let allows = |record: &RobotsRecord, path: &str| record.rules.as_ref().unwrap().allows(path);
+    let age = secs(3_600);
+    let start = |origin: Origin| {
+        let mut fixture = Fixture::new(|s| s.live.politeness.robots_age_max = age);
+        let queued = (0..9).map(|seq| url(origin, seq)).collect();
+        fixture.enter(fixture.stranger("a.example", queued), ip(1));
+        fixture
+    };
+    let again = |fixture: &mut Fixture| {
+        fixture.wait(secs(10));
+        let visit = fixture.visit();
+        fixture.done(&visit);
+        fixture.wait(age);
+        fixture.answer_if_asked("a.example", ip(1));
+    };
+    let mut fixture = start(HTTPS);
+    assert!(!allows(&answer(&mut fixture, closes("/a"), true), "/a"));
+    again(&mut fixture);
+    let record = answer(&mut fixture, closes("/b"), false);
+    assert!(!allows(&record, "/a") && !allows(&record, "/b") && allows(&record, "/c"));
+    again(&mut fixture);
+    let record = answer(&mut fixture, RobotsOutcome::Missing, false);
+    assert!(!allows(&record, "/a") && allows(&record, "/b"));
+    again(&mut fixture);
+    let record = answer(&mut fixture, RobotsOutcome::Missing, true);
+    assert!(allows(&record, "/a"));
+    // Nothing was ever verified, or the origin has no certificate.
+    for (origin, verified) in [(HTTPS, false), (HTTP, true)] {
+        let mut fixture = start(origin);
+        assert!(!allows(&answer(&mut fixture, closes("/a"), verified), "/a"));
+        again(&mut fixture);
+        assert!(allows(&answer(&mut fixture, closes("/b"), false), "/a"), "{origin:?}");
+    }
+}
+
+#[test]
+fn a_redirect_over_an_unverified_connection_is_not_verified() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.stranger("a.example", vec![url(HTTPS, 1)]), ip(1));
+    let visit = fixture.visit();
+    fixture.found(&visit, to("https://a.example/there"));
+    fixture.wait(secs(10));
+    let visit = fixture.visit();
+    assert!(!request(&visit).verified);
 }

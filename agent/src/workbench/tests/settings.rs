@@ -1,10 +1,11 @@
 //! Tests of new settings for hosts and addresses in memory.
 
 use super::fixture::{Fixture, ip, key, secs, urls};
-use crate::messages::{ResolveError, RobotsOutcome, Signal, ToFrontier, Verdict};
+use crate::messages::{ResolveError, RobotsOutcome, ToFrontier, Verdict};
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::url::CrawlUrl;
 
 fn change(fixture: &mut Fixture, configure: impl FnOnce(&mut Settings)) {
@@ -132,7 +133,7 @@ fn a_host_whose_address_changed_stays_away_from_the_old_connections_whatever_the
     let mut fixture = Fixture::new(|settings| settings.live.politeness.delay = secs(100));
     fixture.enter(fixture.host("a.example", urls(2)), ip(1));
     let visit = fixture.visit();
-    let signal = Signal::Failed(Failure::AddressChanged);
+    let signal = VisitSignal::Failed(Failure::AddressChanged);
     fixture.release(Verdict { signal, pages: 0, ..fixture.verdict(&visit) });
     change(&mut fixture, |settings| {
         settings.live.politeness.delay = secs(1);
@@ -154,7 +155,7 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
     };
     let resume = |settings: &mut Settings| settings.live.politeness.paused.clear();
     let robots = CrawlUrl::parse("http://www.other.example/robots.txt").unwrap();
-    let mut fixture = Fixture::new(pause).among_others();
+    let mut fixture = Fixture::new(pause).with_ip_leases();
     fixture.enter(fixture.stranger("a.example", urls(1)), ip(1));
     let visit = fixture.visit();
     fixture.found(&visit, RobotsOutcome::Redirect(robots.clone()));

@@ -6,6 +6,7 @@ use crate::messages::{
     SnapshotPhase, ToWorkbench,
 };
 use crivello_common::config::Settings;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::WaitRule;
 use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
@@ -155,8 +156,13 @@ fn expired_rules_are_requested_first() {
 #[test]
 fn the_lease_of_a_shared_address_is_reported() {
     let mut fixture = Fixture::new(plain);
-    fixture.workbench =
-        crate::workbench::Workbench::new(&fixture.settings, fixture.now, false).among_others();
+    fixture.workbench = crate::workbench::Workbench::new(
+        &fixture.settings,
+        KeyedHasher::with_public_key(),
+        fixture.now,
+        false,
+    )
+    .with_ip_leases();
     let lease = |fixture: &Fixture| fixture.snapshot("a.test").address.expect("resolved").lease;
     fixture.enter(fixture.host("a.test", urls(2)), ip(1));
     assert_eq!(lease(&fixture), IpLeaseState::NotAsked);

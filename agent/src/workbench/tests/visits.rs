@@ -1,11 +1,11 @@
 //! Tests of the time of a visit, by host and address, and of its number of URLs.
 
 use super::fixture::{Fixture, HTTP, HTTPS, ip, key, ms, pages, secs, url, urls};
-use crate::messages::{DueHost, QueueKey, Signal, ToFrontier, ToWorkbench, Verdict};
+use crate::messages::{DueHost, QueueKey, ToFrontier, ToWorkbench, Verdict};
 use crivello_common::config::{DomainDelay, PolitenessMode};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::{HostState, WaitRule};
+use crivello_common::politeness::{HostState, VisitSignal, WaitRule};
 use std::time::Duration;
 
 #[test]
@@ -167,14 +167,14 @@ fn a_slow_down_rests_the_host_and_retry_after_counts() {
     let mut fixture = Fixture::new(|_| {});
     fixture.enter(fixture.host("a.example", urls(3)), ip(1));
     let visit = fixture.visit();
-    let signal = Signal::SlowDown(Some(secs(120)));
+    let signal = VisitSignal::SlowDown(Some(secs(120)));
     fixture.release(Verdict { signal, ..fixture.verdict(&visit) });
     let stats = fixture.workbench.stats(fixture.now);
     assert_eq!((stats.resting, stats.waiting), (1, 0));
     fixture.none_for(secs(120));
     let visit = fixture.visit();
     fixture.notes();
-    let signal = Signal::SlowDown(Some(secs(3_600)));
+    let signal = VisitSignal::SlowDown(Some(secs(3_600)));
     fixture.release(Verdict { signal, ..fixture.verdict(&visit) });
     match &fixture.notes()[..] {
         [ToFrontier::Leave { state, unused, .. }] => {
@@ -192,7 +192,7 @@ fn a_host_that_keeps_failing_is_given_up() {
     fixture.enter(fixture.host("a.example", urls(9)), ip(1));
     for wait in [60, 120, 240, 299] {
         let visit = fixture.visit();
-        let signal = Signal::Failed(Failure::ConnectTimeout);
+        let signal = VisitSignal::Failed(Failure::ConnectTimeout);
         fixture.release(Verdict { signal, pages: 0, ..fixture.verdict(&visit) });
         if wait == 299 {
             break;
@@ -211,7 +211,7 @@ fn a_host_that_keeps_failing_is_given_up() {
     fixture.wait(secs(480));
     fixture.enter(DueHost { state: state.clone(), ..fixture.host("a.example", urls(5)) }, ip(1));
     let visit = fixture.visit();
-    let signal = Signal::Failed(Failure::ConnectTimeout);
+    let signal = VisitSignal::Failed(Failure::ConnectTimeout);
     fixture.release(Verdict { signal, pages: 0, ..fixture.verdict(&visit) });
     let notes = fixture.notes();
     let dropped = ToFrontier::Drop {

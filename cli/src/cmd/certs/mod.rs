@@ -5,7 +5,7 @@ mod node;
 mod store;
 
 use crate::args::CertsArgs;
-use crate::exit::{CliError, Exit};
+use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use authority::CertificateAuthority;
 use node::Node;
@@ -26,22 +26,16 @@ pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
         created.push((node, pair, until));
     }
     if is_new {
-        store.write(AUTHORITY, authority.pair())?;
+        store.write(AUTHORITY, &authority.pair)?;
+        let (files, until) = (store.pair(AUTHORITY), authority.until.date());
         screen::print_line(&format!(
-            "created {} and {}: authority of a new cluster, valid until {}",
-            store.certificate(AUTHORITY).display(),
-            store.key(AUTHORITY).display(),
-            authority.until()
+            "created {files}: authority of a new cluster, valid until {until}"
         ));
     }
     for (node, pair, until) in &created {
         store.write(&node.name, pair)?;
-        screen::print_line(&format!(
-            "created {} and {}: for {}; valid until {until}",
-            store.certificate(&node.name).display(),
-            store.key(&node.name).display(),
-            node.names.join(", ")
-        ));
+        let (files, names) = (store.pair(&node.name), node.names.join(", "));
+        screen::print_line(&format!("created {files}: for {names}; valid until {until}"));
     }
     let first = created.first().map_or("NAME", |(node, ..)| node.name.as_str());
     screen::print_line(&next_steps(&args.out, first, args.renew));
@@ -52,37 +46,28 @@ pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
 fn nodes(args: &CertsArgs, store: &Store) -> Result<Vec<Node>, CliError> {
     let mut nodes: Vec<Node> = Vec::new();
     for text in &args.nodes {
-        let node = Node::parse(text)
-            .map_err(|why| CliError::usage(format!("{}: {why}", text.escape_debug())))?;
+        let node = Node::parse(text).map_err(|why| usage!("{}: {why}", text.escape_debug()))?;
         if nodes.iter().any(|other| other.name == node.name) {
-            return Err(CliError::usage(format!("{} is named twice", node.name)));
+            return Err(usage!("{} is named twice", node.name));
         }
         nodes.push(node);
     }
     if nodes.is_empty() {
-        for name in store.nodes()? {
-            nodes.extend(Node::parse(&name));
-        }
+        nodes = store.nodes()?.iter().flat_map(|name| Node::parse(name)).collect();
         if nodes.is_empty() {
             let dir = args.out.display();
-            return Err(CliError::usage(format!(
-                "{dir} contains no certificate of a node to renew"
-            )));
+            return Err(usage!("{dir} contains no certificate of a node to renew"));
         }
     }
     for node in &mut nodes {
         let file = store.certificate(&node.name);
         match (store.has(&node.name), args.renew) {
-            (false, _) => {}
             (true, false) => {
-                return Err(CliError::usage(format!(
-                    "{} exists already: --renew replaces it",
-                    file.display()
-                )));
+                return Err(usage!("{} exists already: --renew replaces it", file.display()));
             }
             // The node keeps the names of its certificate.
-            (true, true) if node.is_bare() => node.add(store.names(&node.name)?),
-            (true, true) => {}
+            (true, true) if node.is_bare => node.add(store.names(&node.name)?),
+            _ => {}
         }
     }
     Ok(nodes)

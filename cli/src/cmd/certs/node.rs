@@ -15,7 +15,8 @@ pub struct Node {
     pub name: String,
     /// DNS names and IP addresses, each once.
     pub names: Vec<String>,
-    bare: bool,
+    /// True if no DNS name or IP address was given.
+    pub is_bare: bool,
 }
 
 impl Node {
@@ -27,22 +28,17 @@ impl Node {
         let mut parts = text.split(',').map(str::trim);
         let name = parts.next().unwrap_or_default();
         check_name(name)?;
-        let mut node = Self { name: name.to_owned(), names: Vec::new(), bare: true };
+        let mut node = Self { name: name.to_owned(), names: Vec::new(), is_bare: true };
         if check_san(name).is_ok() {
             node.names.push(name.to_owned());
         }
         for san in parts {
             check_san(san).map_err(|why| format!("{} {why}", san.escape_debug()))?;
-            node.bare = false;
+            node.is_bare = false;
             node.add([san.to_owned()]);
         }
         node.add(LOCAL_NAMES.map(str::to_owned));
         Ok(node)
-    }
-
-    /// Returns true if no DNS name or IP address was given.
-    pub const fn is_bare(&self) -> bool {
-        self.bare
     }
 
     /// Adds names, without duplicates.
@@ -123,10 +119,10 @@ mod tests {
             "LOCALHOST",
             "127.0.0.1",
         ];
-        assert_eq!((node.name.as_str(), node.is_bare()), ("agent-1", false));
+        assert_eq!((node.name.as_str(), node.is_bare), ("agent-1", false));
         assert_eq!(node.names, expected);
         let bare = Node::parse("a.b").unwrap();
-        assert!(bare.is_bare());
+        assert!(bare.is_bare);
         assert_eq!(bare.names, ["a.b", "localhost", "127.0.0.1"]);
         // Valid as a file name, but not as a DNS name.
         assert_eq!(Node::parse("node.1").unwrap().names, LOCAL_NAMES);

@@ -1,6 +1,6 @@
 //! The directory with the files of an authority and its nodes.
 
-use crate::exit::CliError;
+use crate::exit::{CliError, usage};
 use anyhow::Context as _;
 use crivello_common::runtime::Replacement;
 use std::fs::{self, DirBuilder};
@@ -42,6 +42,11 @@ impl Store {
         self.dir.join(format!("{name}.key"))
     }
 
+    /// Returns the paths of a certificate and its key, for messages.
+    pub fn pair(&self, name: &str) -> String {
+        format!("{} and {}", self.certificate(name).display(), self.key(name).display())
+    }
+
     /// Returns true if a certificate or a key of this name exists.
     pub fn has(&self, name: &str) -> bool {
         [self.certificate(name), self.key(name)].iter().any(|file| file.symlink_metadata().is_ok())
@@ -73,10 +78,10 @@ impl Store {
     pub fn names(&self, node: &str) -> Result<Vec<String>, CliError> {
         let file = self.certificate(node);
         let wrong = |why: String| {
-            CliError::usage(format!(
+            usage!(
                 "{}: {why}; give the names and addresses of {node}: {node},SAN,...",
                 file.display()
-            ))
+            )
         };
         let bytes = fs::read(&file).map_err(|error| wrong(error.to_string()))?;
         let broken = || wrong("it contains no certificate".to_owned());
@@ -93,8 +98,7 @@ impl Store {
     /// Fails if one of the files cannot be read.
     pub fn read(&self, name: &str) -> Result<Pair, CliError> {
         let read = |file: PathBuf| {
-            fs::read_to_string(&file)
-                .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))
+            fs::read_to_string(&file).map_err(|error| usage!("{}: {error}", file.display()))
         };
         Ok(Pair { certificate: read(self.certificate(name))?, key: read(self.key(name))? })
     }
@@ -115,9 +119,7 @@ impl Store {
         };
         let wrong = |error: io::Error| {
             let dir = self.dir.display();
-            CliError::usage(format!(
-                "--out {dir}: {name}.pem and its key cannot be written: {error}"
-            ))
+            usage!("--out {dir}: {name}.pem and its key cannot be written: {error}")
         };
         written().map_err(wrong)
     }

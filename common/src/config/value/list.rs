@@ -43,19 +43,15 @@ impl<T: Value> Value for Vec<T> {
         entries.map(T::read_text).collect()
     }
 
-    fn add_text(&mut self, entry: &str) -> Result<(), ValueError> {
+    fn put_entry(&mut self, entry: &str, present: bool) -> Result<(), ValueError> {
         let entry = T::read_text(entry)?;
         // Two entries are equal if they have the same written form.
         let text = entry.write();
-        if self.iter().all(|known| known.write() != text) {
+        if !present {
+            self.retain(|known| known.write() != text);
+        } else if self.iter().all(|known| known.write() != text) {
             self.push(entry);
         }
-        Ok(())
-    }
-
-    fn remove_text(&mut self, entry: &str) -> Result<(), ValueError> {
-        let text = T::read_text(entry)?.write();
-        self.retain(|known| known.write() != text);
         Ok(())
     }
 

@@ -29,8 +29,9 @@ impl Value for f64 {
     }
 }
 
+/// Implements [`Value`] for unsigned integers up to a maximum. Integers in TOML are at most 2⁶³ − 1.
 macro_rules! whole_number {
-    ($($Type:ty)+) => { $(
+    ($($Type:ty, at most $max:expr;)+) => { $(
         impl Value for $Type {
             fn expected() -> String {
                 Self::kind("")
@@ -44,8 +45,9 @@ macro_rules! whole_number {
                 let DeValue::Integer(number) = value.get_ref() else {
                     return Err(ValueError::mismatch::<Self>(value));
                 };
-                Self::from_str_radix(number.as_str(), number.radix()).map_err(|_| {
-                    let text = format!("{number} is not a whole number from 0 to {}", Self::MAX);
+                let read = i64::from_str_radix(number.as_str(), number.radix()).ok();
+                read.and_then(|n| Self::try_from(n).ok()).ok_or_else(|| {
+                    let text = format!("{number} is not a whole number from 0 to {}", $max);
                     ValueError::of(value, text)
                 })
             }
@@ -56,42 +58,15 @@ macro_rules! whole_number {
 
             #[cfg(test)]
             fn draw(draw: &mut Draw) -> Self {
-                draw.below(u64::from(Self::MAX)) as Self >> draw.below(u64::from(Self::BITS))
+                draw.below($max as u64) as Self >> draw.below(u64::from($max.ilog2()) + 1)
             }
         }
     )+ };
 }
-whole_number!(u16 u32);
-
-/// Integers in TOML are at most 2⁶³ − 1, so the same limit applies here.
-impl Value for u64 {
-    fn expected() -> String {
-        Self::kind("")
-    }
-
-    fn kind(of: &str) -> String {
-        format!("a whole number{of}")
-    }
-
-    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
-        let DeValue::Integer(number) = value.get_ref() else {
-            return Err(ValueError::mismatch::<Self>(value));
-        };
-        let read = i64::from_str_radix(number.as_str(), number.radix()).ok();
-        read.and_then(|n| Self::try_from(n).ok()).ok_or_else(|| {
-            let text = format!("{number} is not a whole number from 0 to {}", i64::MAX);
-            ValueError::of(value, text)
-        })
-    }
-
-    fn write(&self) -> String {
-        self.to_string()
-    }
-
-    #[cfg(test)]
-    fn draw(draw: &mut Draw) -> Self {
-        draw.below(1 << 63) >> draw.below(63)
-    }
+whole_number! {
+    u16, at most u16::MAX;
+    u32, at most u32::MAX;
+    u64, at most i64::MAX;
 }
 
 /// `"none"` means no limit.

@@ -185,20 +185,22 @@ proptest! {
 fn an_invalid_encoding_is_rejected() {
     for (bytes, error) in [
         (&[][..], DecodeError::Length),
-        (&[2, 0, 0, 0], DecodeError::Version(2)),
-        (&[1, 4, 0, 0], DecodeError::Malformed),
-        (&[1, 0, 0, 0, 0], DecodeError::Length),
-        (&[1, 0, 1, 0, 1, 1, b'a', 0], DecodeError::Malformed),
-        (&[1, 0, 1, 4, 1, 1, b'/', 0], DecodeError::Malformed),
-        (&[1, 0, 1, 0, 1, 2, b'/', b'\n', 0], DecodeError::Malformed),
-        (&[1, 0, 255, 255, 255, 255, 255, 255, 255, 255, 127, 0], DecodeError::Length),
-        (&[1, 2, 255, 255, 255, 255, 255, 255, 255, 255, 127, 0, 0], DecodeError::Malformed),
+        (&[1, 0, 0, 0], DecodeError::Version(1)),
+        (&[2, 8, 0, 0], DecodeError::Malformed),
+        (&[2, 4, 0, 0], DecodeError::Length),
+        (&[2, 4, 0, 0, 2, 4, 0, 0], DecodeError::Malformed),
+        (&[2, 0, 0, 0, 0], DecodeError::Length),
+        (&[2, 0, 1, 0, 1, 1, b'a', 0], DecodeError::Malformed),
+        (&[2, 0, 1, 4, 1, 1, b'/', 0], DecodeError::Malformed),
+        (&[2, 0, 1, 0, 1, 2, b'/', b'\n', 0], DecodeError::Malformed),
+        (&[2, 0, 255, 255, 255, 255, 255, 255, 255, 255, 127, 0], DecodeError::Length),
+        (&[2, 2, 255, 255, 255, 255, 255, 255, 255, 255, 127, 0, 0], DecodeError::Malformed),
     ] {
         assert_eq!(Rules::from_bytes(bytes), Err(error), "{bytes:?}");
     }
-    assert_eq!(Rules::from_bytes(&[1, 0, 0, 0]), Ok(Rules::allow_all()));
+    assert_eq!(Rules::from_bytes(&[2, 0, 0, 0]), Ok(Rules::allow_all()));
     assert_eq!(Rules::from_bytes(&Rules::disallow_all().to_bytes()), Ok(Rules::disallow_all()));
-    assert_eq!(Rules::from_bytes(&vec![1; 5 << 20]), Err(DecodeError::Length));
+    assert_eq!(Rules::from_bytes(&vec![2; 5 << 20]), Err(DecodeError::Length));
 }
 
 /// The format is stored on disk, so these bytes must remain readable.
@@ -207,7 +209,7 @@ fn the_encoding_is_stable() {
     let robots =
         b"User-agent: *\nDisallow: /a*b$\nAllow: /c\nCrawl-delay: 0.3\nSitemap: http://s\n";
     let rules = Rules::parse(robots, "x");
-    let bytes = b"\x01\x02\xAC\x02\x02\x01\x03\x02/c\x02\x02\x04/a\0b\x01\x08http://s";
+    let bytes = b"\x02\x02\xAC\x02\x02\x01\x03\x02/c\x02\x02\x04/a\0b\x01\x08http://s";
     assert_eq!(rules.to_bytes(), bytes);
 }
 

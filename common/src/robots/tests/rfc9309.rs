@@ -169,6 +169,73 @@ fn crawl_delays_belong_to_their_groups() {
 }
 
 #[test]
+fn a_crawl_delay_belongs_to_the_agents_directly_above_it() {
+    let delay = |robots: &str, agent: &str| {
+        Rules::parse(robots.as_bytes(), agent).crawl_delay().map(|delay| delay.as_millis())
+    };
+    let own = "User-agent: crivello\nCrawl-delay: 1\nUser-agent: *\nCrawl-delay: 240\n";
+    assert_eq!(delay(own, "crivello"), Some(1_000));
+    assert_eq!(delay(own, "other"), Some(240_000));
+    let turned = "User-agent: *\nCrawl-delay: 240\nUser-agent: crivello\nCrawl-delay: 1\n";
+    assert_eq!(delay(turned, "crivello"), Some(1_000));
+    assert_eq!(delay(turned, "other"), Some(240_000));
+    let shared = "User-agent: a\nUser-agent: b\nCrawl-delay: 7\nDisallow: /\n";
+    assert_eq!(delay(shared, "a"), Some(7_000));
+    assert_eq!(delay(shared, "b"), Some(7_000));
+    // The rules still belong to the whole group (RFC 9309 section 2.2.4).
+    let group = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /\nCrawl-delay: 9\n";
+    assert_eq!(delay(group, "a"), Some(1_000));
+    assert_eq!(delay(group, "b"), Some(9_000));
+    check(group, &[("a", "/", false), ("b", "/", false)]);
+    let after_rules = "User-agent: a\nDisallow: /x\nCrawl-delay: 3\n";
+    assert_eq!(delay(after_rules, "a"), Some(3_000));
+    for key in ["crawldelay", "Crawl-Delay", "CRAWL_DELAY", "crawl delay"] {
+        assert_eq!(delay(&format!("User-agent: a\n{key}: 10.5\n"), "a"), Some(10_500), "{key}");
+    }
+    assert_eq!(delay("User-agent: a\ncrawl-delays: 5\n", "a"), None);
+}
+
+#[test]
+fn a_file_in_utf16_is_read() {
+    let text = "User-agent: *\r\nDisallow: /a\r\nCrawl-delay: 2\r\n";
+    for (mark, bytes) in [
+        ([0xFF, 0xFE], text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()),
+        ([0xFE, 0xFF], text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+    ] {
+        let rules = Rules::parse(&[&mark[..], &bytes].concat(), "x");
+        assert_eq!(rules, Rules::parse(text.as_bytes(), "x"));
+        assert!(!rules.allows("/a") && rules.allows("/b"));
+    }
+}
+
+#[test]
+fn two_files_together_allow_what_both_allow() {
+    let rules = |text: &str| Rules::parse(text.as_bytes(), "x");
+    let first = rules("User-agent: *\nDisallow: /a\nCrawl-delay: 2\n");
+    let second = rules("User-agent: *\nDisallow: /b\nAllow: /a\nCrawl-delay: 5\nSitemap: /s\n");
+    let both = first.and(&second);
+    for (path, allowed) in [("/", true), ("/a", false), ("/b", false), ("/c", true)] {
+        assert_eq!(both.allows(path), allowed, "{path}");
+        assert_eq!(both.decide(path).allowed, allowed, "{path}");
+    }
+    assert_eq!(both.decide("/b").by.unwrap().text, "Disallow: /b");
+    assert_eq!(both.crawl_delay(), Some(Duration::from_secs(5)));
+    assert_eq!(Rules::from_bytes(&both.to_bytes()), Ok(both.clone()));
+    assert!(both.heap_size() > first.heap_size() + second.without_sitemaps().heap_size());
+    // Later rules replace those added before, and never the first ones.
+    let third = rules("User-agent: *\nDisallow: /c\n");
+    let replaced = both.and(&third);
+    assert!(!replaced.allows("/a") && replaced.allows("/b") && !replaced.allows("/c"));
+    assert_eq!(both.and(&Rules::allow_all()), first);
+    assert_eq!(first.and(&first), first);
+    assert!(!first.and(&Rules::disallow_all()).allows("/c"));
+    // Nesting is not decoded.
+    let mut nested = both.to_bytes();
+    nested.extend(both.to_bytes());
+    assert!(Rules::from_bytes(&nested).is_err());
+}
+
+#[test]
 fn the_deciding_rule_is_returned() {
     let robots = b"User-agent: *\nDisallow: /a\nAllow: /a*/b$ # yes\n";
     let rules = Rules::parse(robots, "x");

@@ -7,9 +7,7 @@ use crivello_tests::cluster::COORDINATOR;
 /// lease is shorter than its absence, so the agents continue on their peer leases.
 #[test]
 fn the_coordinator_is_down_for_the_middle_third() {
-    let mut cluster = cluster(web(36)).set("cluster.lease=1s").start(3);
-    cluster.seed();
-    cluster.wait_for_share(1.0 / 3.0);
+    let mut cluster = cluster(web(36)).set("cluster.lease=1s").start_until(3, 1.0 / 3.0);
     let before = cluster.epoch().expect("the coordinator responds");
     cluster.kill9(COORDINATOR);
     cluster.wait_for_share(2.0 / 3.0);

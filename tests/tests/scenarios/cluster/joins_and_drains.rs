@@ -5,9 +5,7 @@ use rustix::process::Signal;
 
 #[test]
 fn an_agent_that_joins_takes_its_share() {
-    let mut cluster = cluster(web(24)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.3);
+    let mut cluster = cluster(web(24)).start_until(3, 0.3);
     cluster.add("d");
     finish(&mut cluster, 0);
     assert!(!cluster.hosts_of("d").is_empty(), "the new agent fetched nothing");
@@ -16,9 +14,7 @@ fn an_agent_that_joins_takes_its_share() {
 /// From one agent to three: the first replicas are created during the crawl.
 #[test]
 fn a_crawl_begun_alone_is_shared() {
-    let mut cluster = cluster(web(24)).start(1);
-    cluster.seed();
-    cluster.wait_for_share(0.2);
+    let mut cluster = cluster(web(24)).start_until(1, 0.2);
     cluster.add("b");
     cluster.add("c");
     finish(&mut cluster, 0);
@@ -29,9 +25,7 @@ fn a_crawl_begun_alone_is_shared() {
 
 #[test]
 fn an_agent_that_is_drained_leaves_its_share_to_the_others() {
-    let mut cluster = cluster(web(24)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.3);
+    let mut cluster = cluster(web(24)).start_until(3, 0.3);
     let begun = cluster.web.log().now();
     cluster.drain("b");
     cluster.until("other agents visit its hosts", |c| c.successor_of("b", begun).is_some());
@@ -53,9 +47,7 @@ fn all_agents_are_restarted_one_after_the_other() {
 /// The whole cluster, including the coordinator, is stopped and started again.
 #[test]
 fn a_cluster_that_was_stopped_goes_on() {
-    let mut cluster = cluster(web(16)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.4);
+    let mut cluster = cluster(web(16)).start_until(3, 0.4);
     let _ = cluster.stop();
     let n_requests = cluster.web.log().len();
     cluster.start_coordinator();
@@ -72,9 +64,7 @@ fn a_cluster_that_was_stopped_goes_on() {
 /// keep their disks, and continue the crawl when they are started again.
 #[test]
 fn all_agents_are_told_to_leave_at_once() {
-    let mut cluster = cluster(web(20)).with(&["--drain-on-stop"]).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.4);
+    let mut cluster = cluster(web(20)).with(&["--drain-on-stop"]).start_until(3, 0.4);
     let names = ["a", "b", "c"];
     names.iter().for_each(|name| cluster.process(name).signal(Signal::TERM));
     for name in names {

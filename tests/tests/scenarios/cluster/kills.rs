@@ -4,6 +4,7 @@
 use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, is_page};
+use simweb::{Character, Robots, SeedChoice};
 use std::time::Duration;
 
 /// Kills an agent, deletes its disk, and waits until others fetch from its hosts.
@@ -17,9 +18,7 @@ fn lose(cluster: &mut Cluster, name: &str) {
 
 #[test]
 fn an_agent_dies_and_its_disk_with_it() {
-    let mut cluster = cluster(web(24)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.35);
+    let mut cluster = cluster(web(24)).start_until(3, 0.35);
     lose(&mut cluster, "b");
     finish(&mut cluster, IN_FLIGHT);
 }
@@ -28,9 +27,7 @@ fn an_agent_dies_and_its_disk_with_it() {
 #[test]
 fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     let limits = cluster(web(24)).set("limits.pages-per-host-max=24");
-    let mut cluster = limits.set("limits.pages-per-domain-max=24").start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.35);
+    let mut cluster = limits.set("limits.pages-per-domain-max=24").start_until(3, 0.35);
     lose(&mut cluster, "b");
     let mut answer = (None, String::new(), String::new());
     cluster.until("the pages that only b has can be counted", |c| {
@@ -41,8 +38,11 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     assert_eq!(code, Some(64), "{said}");
     assert!(said.contains("URLs that only it knew: none"), "{said}");
     assert!(said.contains("--refetch") && said.contains("--give-up"), "{said}");
-    let told = cluster.ask(&["remove", "b", "--refetch"]);
-    assert_eq!(told.0, Some(0), "{told:?}");
+    cluster.until("the groups of b are copied", |c| {
+        let (code, _, said) = c.ask(&["remove", "b", "--refetch"]);
+        assert!(code == Some(0) || said.contains("not fully copied"), "{code:?}: {said}");
+        code == Some(0)
+    });
     let had = cluster.requests_of("b").iter().filter(|entry| is_page(entry)).count() as u64;
     finish(&mut cluster, had + IN_FLIGHT);
     cluster.assert_all_archived();
@@ -51,9 +51,7 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
 /// The new process resumes the lease of the killed one, or waits until it expires.
 #[test]
 fn an_agent_dies_and_comes_back_at_once() {
-    let mut cluster = cluster(web(24)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.35);
+    let mut cluster = cluster(web(24)).start_until(3, 0.35);
     cluster.kill9("b");
     cluster.launch("b");
     let back = cluster.web.log().now();
@@ -64,9 +62,7 @@ fn an_agent_dies_and_comes_back_at_once() {
 /// Its rows are older than those of its successors.
 #[test]
 fn an_agent_dies_and_comes_back_when_others_have_its_share() {
-    let mut cluster = cluster(web(36)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.25);
+    let mut cluster = cluster(web(36)).start_until(3, 0.25);
     let killed = cluster.web.log().now();
     cluster.kill9("b");
     cluster.until("other agents visit its hosts", |c| c.successor_of("b", killed).is_some());
@@ -84,10 +80,13 @@ fn two_agents_of_four_die_one_after_the_other() {
         cluster.wait_for_share(share);
         lose(&mut cluster, name);
     }
-    // As many agents are lost as there are replicas, so an operator must confirm that they are gone
-    // for good.
+    // They are removed once the others have copied their groups, not before.
     for name in ["b", "d"] {
-        cluster.tell(&["remove", name, "--give-up"]);
+        cluster.until("the groups of the dead agent are copied", |c| {
+            let (code, _, said) = c.ask(&["remove", name, "--give-up"]);
+            assert!(code == Some(0) || said.contains("not fully copied"), "{code:?}: {said}");
+            code == Some(0)
+        });
     }
     finish(&mut cluster, 2 * IN_FLIGHT);
 }
@@ -96,9 +95,7 @@ fn two_agents_of_four_die_one_after_the_other() {
 /// crawl.
 #[test]
 fn without_copies_the_crawl_waits_for_the_disk() {
-    let mut cluster = cluster(web(16)).set("cluster.replication=1").start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.4);
+    let mut cluster = cluster(web(16)).set("cluster.replication=1").start_until(3, 0.4);
     cluster.kill9("b");
     cluster.wait_for_state("b", "dead");
     assert!(
@@ -106,6 +103,14 @@ fn without_copies_the_crawl_waits_for_the_disk() {
         "reported as done although b is missing"
     );
     assert!(!cluster.due().is_subset(&cluster.pages()), "no page was left for b");
+    // People are told at once what keeps the crawl open, and what to do.
+    let (_, _, said) = cluster.ask(&["wait", "--timeout", "100ms"]);
+    let told =
+        |text: &str| text.contains("b are dead") && text.contains("crivello remove b --force");
+    assert!(told(&said), "{said}");
+    assert!(told(&cluster.tell(&["status"])), "{}", cluster.account());
+    let (code, _, said) = cluster.ask(&["remove", "b", "--give-up"]);
+    assert!(code == Some(64) && said.contains("no other agent has"), "{code:?}: {said}");
     // Once it is dead and the peer leases granted to it have expired, the others fetch linked pages
     // of its groups again, because they have no replica of its rows.
     let had = cluster.requests_of("b").iter().filter(|entry| is_page(entry)).count() as u64;
@@ -116,9 +121,7 @@ fn without_copies_the_crawl_waits_for_the_disk() {
 /// It resumes the drain.
 #[test]
 fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
-    let mut cluster = cluster(web(24)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.3);
+    let mut cluster = cluster(web(24)).start_until(3, 0.3);
     cluster.tell(&["drain", "b"]);
     if !cluster.process("b").has_ended() {
         cluster.kill9("b");
@@ -134,9 +137,7 @@ fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
 
 #[test]
 fn everything_is_killed_at_once_and_started_again() {
-    let mut cluster = cluster(web(20)).start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.4);
+    let mut cluster = cluster(web(20)).start_until(3, 0.4);
     for name in ["a", "b", "c", COORDINATOR] {
         cluster.kill9(name);
     }
@@ -152,9 +153,7 @@ fn everything_is_killed_at_once_and_started_again() {
 /// link.
 #[test]
 fn the_only_one_that_could_take_over_dies() {
-    let mut cluster = cluster(web(24).links(1)).start(2);
-    cluster.seed();
-    cluster.wait_for_share(0.3);
+    let mut cluster = cluster(web(24).links(1)).start_until(2, 0.3);
     cluster.freeze("b");
     cluster.tell(&["drain", "a"]);
     cluster.wait_for_state("b", "dead");
@@ -162,4 +161,55 @@ fn the_only_one_that_could_take_over_dies() {
     cluster.launch("b");
     let _ = cluster.end("a");
     finish(&mut cluster, IN_FLIGHT);
+}
+
+/// Hosts with a Crawl-delay, and a domain with its own delay, that are taken over: nobody knows when
+/// the dead agent visited them last, so they rest for their own delays from the take-over on, not
+/// for the shorter one of the settings.
+#[test]
+fn hosts_that_are_taken_over_rest_for_their_own_delays() {
+    const CRAWL_DELAY: Duration = Duration::from_secs(6);
+    let slow = Robots::rules(&[], Some(CRAWL_DELAY.as_secs_f64()));
+    let mut web = web(1).seeds(SeedChoice::Hosts);
+    for n in 0..18 {
+        let robots = if n % 2 == 0 { slow.clone() } else { Robots::AllowAll };
+        web = web.host(&format!("slow{n}.test"), Character::named("slow").robots(robots).pages(3));
+    }
+    let domains: Vec<String> = (0..18)
+        .filter(|n| n % 2 == 1)
+        .map(|n| format!("{{ suffix = \"slow{n}.test\", delay = \"6s\" }}"))
+        .collect();
+    let mut cluster = cluster(web)
+        .set(&format!("politeness.domains=[{}]", domains.join(", ")))
+        .set("politeness.crawl-delay-max=6s")
+        .start(3);
+    cluster.seed();
+    cluster.until("each host was visited", |c| {
+        let log = c.web.log().entries();
+        (0..18).all(|n| {
+            let name = format!("slow{n}.test");
+            log.iter().filter(|e| e.host == name).count() >= 2
+        })
+    });
+    let mut had = cluster.hosts_of("b");
+    had.retain(|host| host.starts_with("slow"));
+    cluster.kill9("b");
+    cluster.delete_disk("b");
+    cluster.wait_for_state("b", "dead");
+    let dead = cluster.web.log().now();
+    finish(&mut cluster, IN_FLIGHT);
+    let log = cluster.web.log().entries();
+    let mut n_inherited = 0;
+    for host in &had {
+        let after = log.iter().filter(|e| e.host == *host && e.start > dead.0);
+        let Some(first) = after.map(|e| e.start).min() else { continue };
+        let waited = Duration::from_micros(first - dead.0);
+        // The status is seen a moment after the declaration.
+        assert!(
+            waited + Duration::from_secs(1) >= CRAWL_DELAY,
+            "{host} was visited after {waited:?}"
+        );
+        n_inherited += 1;
+    }
+    assert!(n_inherited > 0, "no host of the dead agent was left to visit: {had:?}");
 }

@@ -81,9 +81,7 @@ fn an_address_is_spared_by_the_cluster_as_a_whole() {
 /// All agents together fetch exactly that many pages.
 #[test]
 fn a_page_limit_is_that_of_the_cluster() {
-    let mut cluster = cluster(web(8)).set("limits.pages-max=150").start(3);
-    cluster.seed();
-    cluster.wait_for_share(0.2);
+    let mut cluster = cluster(web(8)).set("limits.pages-max=150").start_until(3, 0.2);
     cluster.drain("c");
     cluster.tell(&["wait", "--timeout", "60s"]);
     let _ = cluster.stop();

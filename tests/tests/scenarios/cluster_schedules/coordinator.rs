@@ -1,7 +1,8 @@
 //! The coordinator: the real step function behind a simulated network.
 
+use super::judge::n_active;
 use super::world::{COORDINATOR, Event, World};
-use crivello_coordinator::members::{MemberEffect, MemberEvent, ProcessId};
+use crivello_coordinator::members::{HeartbeatReport, MemberEvent, ProcessId};
 use std::sync::Arc;
 
 impl World {
@@ -10,6 +11,7 @@ impl World {
             return;
         }
         let view = Arc::new(self.members.view().clone());
+        self.exposed |= n_active(&view) < 2;
         self.say(|| {
             let agents = view.agents.iter().map(|a| format!("{}:{}:{:?}", a.id, a.name, a.state));
             format!("epoch {}: {}", view.epoch, agents.collect::<Vec<_>>().join(" "))
@@ -45,26 +47,32 @@ impl World {
             (id, true) => {
                 let (disk, name) = (n.disk, n.name());
                 let address = format!("{name}:1");
-                MemberEvent::Join { id, disk, process, name, address, weight: 1 }
+                let known_epoch = 0;
+                MemberEvent::Join { id, disk, process, name, address, weight: 1, known_epoch }
             }
             (Some(id), false) => {
                 let epoch = n.epoch();
-                let settled = n.engine.as_ref().is_some_and(|engine| engine.has_shared_all());
-                MemberEvent::Heartbeat { id, process, epoch, settled }
+                let engine = n.engine.as_ref();
+                let settled = engine.is_some_and(|engine| engine.has_shared_all());
+                MemberEvent::Heartbeat(HeartbeatReport {
+                    id,
+                    process,
+                    epoch,
+                    scanned: engine.is_some_and(|engine| engine.ownership().has_scanned()),
+                    settled_epoch: if settled { epoch } else { 0 },
+                    ..HeartbeatReport::default()
+                })
             }
             (None, false) => return,
         };
         let epoch = self.members.view().epoch;
         let step = self.members.step(&event, self.timestamp());
         self.publish(self.members.view().epoch != epoch);
-        let refused = step.refusal.is_some();
-        if join && let Some(why) = step.refusal {
+        let refused = step.is_err();
+        if join && let Err(why) = step {
             self.say(|| format!("n{node} is rejected: {why}"));
         }
-        let id = step.effects.iter().find_map(|effect| match effect {
-            MemberEffect::Lease { id, .. } => Some(*id),
-            _ => None,
-        });
+        let id = step.ok().flatten().map(|lease| lease.id);
         let view = Arc::new(self.members.view().clone());
         if let Some(wait) = self.travel(COORDINATOR, node) {
             self.after(
@@ -82,12 +90,12 @@ impl World {
         }
         let process = ProcessId(self.nodes[node].process());
         let step = self.members.step(&MemberEvent::Leave { id, process }, self.timestamp());
-        if step.refusal.is_none() {
+        if step.is_ok() {
             self.say(|| format!("n{node} leaves"));
             let n = &mut self.nodes[node];
             n.up = false;
             n.left = true;
-            n.end_process();
+            n.end_process(0);
             self.publish(true);
         }
     }

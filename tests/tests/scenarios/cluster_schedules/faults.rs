@@ -1,7 +1,7 @@
 //! Faults, random and planned.
 
-use super::node::Node;
-use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, World};
+use super::node::{DiskFault, Node};
+use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, Page, World};
 use crivello_common::view::AgentState;
 use crivello_coordinator::members::MemberEvent;
 
@@ -27,9 +27,15 @@ impl World {
         match self.kind {
             Kind::Calm => {}
             Kind::Planned => self.planned(node),
-            Kind::Crashes | Kind::Cuts if self.rng.chance(4) => self.planned(node),
-            Kind::Crashes => self.crash(node),
-            Kind::Cuts => match self.rng.below(4) {
+            _ if self.rng.chance(4) => self.planned(node),
+            Kind::Crashes | Kind::LostDisks => self.crash(node),
+            Kind::PowerCuts if self.rng.chance(4) => {
+                // The power of all agents at once.
+                (0..self.nodes.len()).for_each(|node| self.crash(node));
+            }
+            Kind::PowerCuts => self.crash(node),
+            Kind::Isolation if self.rng.chance(2) => self.isolate(),
+            Kind::Cuts | Kind::Isolation => match self.rng.below(5) {
                 0 => self.crash(node),
                 1 => {
                     if self.coordinator_up {
@@ -40,25 +46,61 @@ impl World {
                     }
                 }
                 2 => {
+                    let until = self.now + 1_000 + self.rng.below(30_000);
+                    self.nodes[node].frozen_until = until;
+                    self.say(|| format!("n{node} is frozen until {until}"));
+                }
+                3 => {
                     // Cuts the node off from all others.
                     for other in (0..self.nodes.len()).chain([COORDINATOR]) {
-                        self.cut(node, other);
+                        self.cut_both(node, other);
                     }
                 }
                 _ => {
                     let other = self.rng.below(n_nodes + 1) as usize;
                     let other = if other == n_nodes as usize { COORDINATOR } else { other };
-                    self.cut(node, other);
+                    match self.rng.below(4) {
+                        0 => self.cut((node, other)),
+                        1 => self.cut((other, node)),
+                        _ => self.cut_both(node, other),
+                    }
                 }
             },
         }
     }
 
-    pub fn cut(&mut self, a: usize, b: usize) {
-        if a != b && self.cuts.insert((a.min(b), a.max(b))) {
-            self.say(|| format!("cut {:?}", (a.min(b), a.max(b))));
+    /// Cuts the coordinator off from all agents that live. Then an agent joins that has granted
+    /// nobody a peer lease: a new one, or one that was dead.
+    fn isolate(&mut self) {
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].up {
+                self.cut_both(node, COORDINATOR);
+            }
+        }
+        let is_down = |n: &Node| !n.up && !n.left;
+        let newcomer = self.nodes.iter().position(is_down).unwrap_or(self.nodes.len());
+        if newcomer < self.nodes.len() {
+            self.start(newcomer);
+        } else if self.nodes.len() < 8 {
+            self.add_node();
+        }
+        // It reaches the others or not.
+        if self.rng.chance(2) {
+            (0..self.nodes.len()).for_each(|other| self.cut_both(newcomer, other));
+        }
+    }
+
+    fn cut_both(&mut self, a: usize, b: usize) {
+        self.cut((a, b));
+        self.cut((b, a));
+    }
+
+    /// Cuts a link in one direction.
+    fn cut(&mut self, link: (usize, usize)) {
+        if link.0 != link.1 && self.cuts.insert(link) {
+            self.say(|| format!("cut {link:?}"));
             let wait = 1_000 + self.rng.below(40_000);
-            self.after(wait, Event::Heal { cut: (a.min(b), a.max(b)) });
+            self.after(wait, Event::Heal { cut: link });
         }
     }
 
@@ -69,7 +111,7 @@ impl World {
         if let Some(id) = self.nodes[node].id {
             let epoch = self.members.view().epoch;
             let step = self.members.step(&MemberEvent::Drain { id }, self.timestamp());
-            let refusal = step.refusal;
+            let refusal = step.err();
             self.say(|| format!("drain n{node}: {refusal:?}"));
             self.publish(self.members.view().epoch != epoch);
         }
@@ -79,14 +121,35 @@ impl World {
         if !self.nodes[node].up || self.nodes[node].left {
             return;
         }
-        let whole = self.is_whole();
+        let may_lose = match self.kind {
+            Kind::LostDisks => self.can_lose(node),
+            Kind::PowerCuts => false,
+            _ => self.is_whole(),
+        };
+        let fault = if may_lose && self.rng.chance(2) {
+            self.exposed = true;
+            DiskFault::Lost
+        } else if self.kind == Kind::PowerCuts {
+            let n_unsynced = self.nodes[node].store.n_unsynced() as u64;
+            DiskFault::SetBack(self.rng.below(n_unsynced + 1) as usize)
+        } else {
+            DiskFault::None
+        };
         self.visited.retain(|_, (by, _)| *by != node);
-        let lose = whole && self.rng.chance(2);
         let wait =
             if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
-        self.say(|| format!("n{node} crashes{}", if lose { ", its disk is gone" } else { "" }));
+        self.say(|| format!("n{node} crashes, its disk: {fault:?}"));
         let web = self.web.clone();
-        self.nodes[node].crash(lose, &web);
+        self.nodes[node].crash(fault, &web);
         self.after(wait, Event::Back { node });
+    }
+
+    /// Returns true if the crawl must survive the loss of a disk: everything was where it belongs
+    /// since the last loss, and either the agents count as settled, or the other disks have all pages
+    /// that were acknowledged.
+    fn can_lose(&self, node: usize) -> bool {
+        let others = || self.nodes.iter().filter(|n| n.me != node && !n.left);
+        let is_elsewhere = |page: &Page| others().any(|n| n.store.has_synced(*page));
+        self.is_whole() || (!self.exposed && self.acknowledged().iter().all(is_elsewhere))
     }
 }

@@ -1,7 +1,11 @@
-//! Final checks of a schedule.
+//! Checks of a schedule, during it and at its end.
 
+use super::node::Node;
+use super::store::State;
 use super::world::{Kind, Page, World};
-use std::collections::BTreeSet;
+use crivello_common::completion::{AgentReply, Round, is_done};
+use crivello_common::view::{AgentState, View};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl World {
     pub fn reachable(&self) -> BTreeSet<Page> {
@@ -17,11 +21,139 @@ impl World {
         reached
     }
 
+    /// Returns the pages that must not be lost: accepted seeds, and links of finished pages.
+    pub fn acknowledged(&self) -> BTreeSet<Page> {
+        let mut pages = self.accepted.clone();
+        for n in self.nodes.iter().filter(|n| !n.left) {
+            for rows in n.store.pages().values() {
+                let finished = rows.iter().filter(|&(_, &state)| state == State::Fetched);
+                pages.extend(finished.flat_map(|(&page, _)| self.web.children(page)));
+            }
+        }
+        pages
+    }
+
+    /// Checks that the crawl survives a power cut of all agents, and the loss of any one disk, at this
+    /// moment.
+    pub fn check_losses(&mut self) {
+        if self.exposed {
+            return;
+        }
+        let disks = (0..self.nodes.len()).filter(|&n| !self.nodes[n].left).map(Some);
+        for lost in disks.chain([None]) {
+            if let Some(page) = self.lost_without(lost) {
+                let group = self.web.group(page);
+                let states = |page| {
+                    let of = |n: &Node| {
+                        n.store.synced_pages().get(&self.web.group(page))?.get(&page).copied()
+                    };
+                    self.nodes
+                        .iter()
+                        .map(|n| {
+                            let role = n.store.all_roles().get(&self.web.group(page));
+                            (n.me, n.store.state(page), of(n), role.cloned())
+                        })
+                        .collect::<Vec<_>>()
+                };
+                let linked = |parent: &Page| self.web.children(*parent).contains(&page);
+                let parents = (0..self.web.n_pages()).filter(linked);
+                self.wrong = Some(format!(
+                    "page {page} of {group:?} would be lost with {}; accepted {}, {:?}; links from {:?}",
+                    lost.map_or("the power".into(), |n| format!("the disk of n{n}")),
+                    self.accepted.contains(&page),
+                    states(page),
+                    parents.map(|parent| (parent, states(parent))).collect::<Vec<_>>(),
+                ));
+            }
+        }
+    }
+
+    /// Returns an acknowledged page that would never be fetched if only the synced state of the nodes
+    /// but `lost` were left.
+    fn lost_without(&self, lost: Option<usize>) -> Option<Page> {
+        let mut left: BTreeMap<Page, State> = BTreeMap::new();
+        for n in self.nodes.iter().filter(|n| !n.left && Some(n.me) != lost) {
+            for (&page, &state) in n.store.synced_pages().values().flatten() {
+                let known = left.entry(page).or_insert(state);
+                *known = state.max(*known);
+            }
+        }
+        let is_finished = |page: &Page| left.get(page) == Some(&State::Fetched);
+        let finished = left.keys().filter(|page| is_finished(page));
+        let links = finished.flat_map(|&page| self.web.children(page));
+        let mut required = self.accepted.iter().copied().chain(links);
+        // Pages that are not finished are fetched, and so are their links. Seeds are sent again until
+        // they are accepted.
+        let seeds = (0..self.n_seeds()).filter(|page| !self.accepted.contains(page));
+        let unfinished = left.keys().copied().chain(seeds).filter(|page| !is_finished(page));
+        let mut todo: Vec<Page> = unfinished.collect();
+        let mut found: BTreeSet<Page> = todo.iter().copied().collect();
+        while let Some(page) = todo.pop() {
+            for child in self.web.children(page) {
+                if !is_finished(&child) && found.insert(child) {
+                    todo.push(child);
+                }
+            }
+        }
+        required.find(|page| !is_finished(page) && !found.contains(page))
+    }
+
+    /// Checks that everything acknowledged is on as many disks as promised when all agents count as
+    /// settled.
+    pub fn check_settled(&mut self) {
+        if !self.is_whole() {
+            return;
+        }
+        self.exposed = self.replication < 2;
+        for page in self.acknowledged() {
+            // A single agent finishes pages without waiting for a sync: both are lost together.
+            let is_synced = |n: &Node| self.replication < 2 || n.store.has_synced(page);
+            let has = |n: &&Node| !n.left && n.store.state(page).is_some() && is_synced(n);
+            let disks = self.nodes.iter().filter(has).count();
+            if disks < self.replication as usize {
+                let group = self.web.group(page);
+                self.wrong = Some(format!(
+                    "all agents are settled, and page {page} of {group:?} is on {disks} disks"
+                ));
+            }
+        }
+    }
+
+    /// Checks that no end is reported while an acknowledged page is not fetched. The replies of all
+    /// agents are of the same moment here, so both rounds are the same.
+    pub fn check_end(&mut self) {
+        let view = self.members.view();
+        let mut round = Round::of(view, &self.members.uncovered());
+        round.replication = self.replication;
+        for (id, reply) in &mut round.alive {
+            let node = self.nodes.iter().find(|n| n.up && n.id == Some(*id));
+            *reply = node.filter(|n| n.engine.is_some()).map(|n| AgentReply {
+                process: n.process(),
+                epoch: n.epoch(),
+                idle: n.is_settled(n.epoch()) && n.seems_idle(),
+                work: 0,
+            });
+        }
+        if is_done(Some(&round), &round).is_err() {
+            return;
+        }
+        let is_missing = |page: &Page| !self.fetched.contains_key(page);
+        if let Some(page) = self.acknowledged().into_iter().find(is_missing) {
+            let why = self.why_not_finished();
+            self.wrong = Some(format!("the end is reported, but page {page} is missing: {why}"));
+        }
+    }
+
+    /// Returns the number of seeds, which are the first pages.
+    pub fn n_seeds(&self) -> Page {
+        self.web.n_pages() / 8 + 1
+    }
+
     pub fn is_finished(&self) -> bool {
         let epoch = self.members.view().epoch;
         self.nodes.iter().all(|n| n.left || n.up && n.is_settled(epoch) && n.is_idle())
             && self.reachable().iter().all(|page| self.fetched.contains_key(page))
-            && (0..self.web.n_pages() / 8 + 1).all(|page| self.accepted.contains(&page))
+            && (0..self.n_seeds()).all(|page| self.accepted.contains(&page))
             && self.misplaced().is_none()
     }
 
@@ -72,10 +204,20 @@ impl World {
         } else if matches!(self.kind, Kind::Calm | Kind::Planned) && !twice.is_empty() {
             self.wrong = Some(format!("fetched again without a crash: {twice:?}"));
         }
+        let is_kept = |page: &Page| self.nodes.iter().any(|n| n.store.archive().contains(page));
+        let gone = self.fetched.keys().find(|page| !is_kept(page));
+        if let (Kind::PowerCuts, Some(page)) = (self.kind, gone) {
+            self.wrong = Some(format!("page {page} is finished, and in no archive"));
+        }
     }
 
     /// Returns a description of the first row that is missing or misplaced.
     pub fn misplaced(&self) -> Option<String> {
         self.nodes.iter().filter(|n| !n.left).find_map(|n| n.misplaced(self))
     }
+}
+
+/// Returns the number of active agents.
+pub fn n_active(view: &View) -> usize {
+    view.agents.iter().filter(|agent| agent.state == AgentState::Active).count()
 }

@@ -1,11 +1,11 @@
 //! Activity of a simulated agent, some twenty times per second: the loop of the writer, and visits.
 
-use super::store::{OUTCOME, State};
+use super::store::OUTCOME;
 use super::world::{COORDINATOR, Event, LEASE, Page, World};
 use crivello_agent::cluster::{
     MembershipOutcome, OpenCommits, ReplicaStore as _, ReplicationEffect,
 };
-use crivello_agent::messages::{Commit, Page as Fetched, PageEnd, SeedAnswer};
+use crivello_agent::messages::{Commit, CommitKind, Page as Fetched, PageEnd, SeedAnswer};
 use crivello_agent::storage::facts::as_queued;
 use crivello_agent::storage::values::UrlOutcome;
 use crivello_common::discard::DiscardTally;
@@ -17,6 +17,10 @@ use std::time::Duration;
 impl World {
     pub fn tick(&mut self, node: usize) {
         let life = self.nodes[node].life;
+        let frozen_until = self.nodes[node].frozen_until;
+        if self.now < frozen_until {
+            return self.at(frozen_until, Event::Tick { node, life });
+        }
         let every = LEASE.as_millis() as u64 / 3;
         if self.now >= self.nodes[node].heartbeat {
             self.nodes[node].heartbeat = self.now + every;
@@ -43,7 +47,7 @@ impl World {
         self.receive(node);
         self.commit_facts(node);
         self.enter_epoch(node);
-        let now = self.timestamp();
+        let now = self.clock(node);
         let n = &mut self.nodes[node];
         if let Some(engine) = &mut n.engine {
             engine
@@ -56,14 +60,31 @@ impl World {
         if self.rng.chance(2) {
             self.commit_pages(node);
         }
+        if self.nodes[node].store.is_deleting() && self.rng.chance(2) {
+            self.nodes[node].store.step_deletions();
+            self.commit(node, Commit { kind: CommitKind::Scan, ..Commit::default() });
+        }
+        self.sync(node);
         let n = &mut self.nodes[node];
         if let Some(engine) = &mut n.engine {
             engine.send(&n.store, &mut n.streams).expect("the store is in memory and cannot fail");
         }
     }
 
+    fn sync(&mut self, node: usize) {
+        let is_due = self.rng.chance(20);
+        let n = &mut self.nodes[node];
+        let Some(engine) = &mut n.engine else { return };
+        if is_due || (engine.wants_sync() && self.rng.chance(2)) {
+            n.store.sync();
+            engine.on_synced();
+            self.carry_out(node);
+            self.check_losses();
+        }
+    }
+
     fn receive(&mut self, node: usize) {
-        let now = self.timestamp();
+        let now = self.clock(node);
         let n = &mut self.nodes[node];
         let Some(engine) = &mut n.engine else { return };
         while !engine.is_full(&n.facts)
@@ -78,7 +99,7 @@ impl World {
     }
 
     fn enter_epoch(&mut self, node: usize) {
-        let now = self.timestamp();
+        let now = self.clock(node);
         let n = &mut self.nodes[node];
         let Some(engine) = &mut n.engine else { return };
         let Some(view) = engine.take_view() else { return };
@@ -110,7 +131,7 @@ impl World {
     }
 
     fn commit(&mut self, node: usize, mut commit: Commit) {
-        let now = self.timestamp();
+        let now = self.clock(node);
         let n = &mut self.nodes[node];
         let Some(engine) = &mut n.engine else { return };
         engine
@@ -147,7 +168,7 @@ impl World {
     pub fn evict(&mut self, node: usize) {
         let n = &mut self.nodes[node];
         let visits: Vec<GroupHash> = n.visits.keys().copied().collect();
-        n.end_process();
+        n.end_process(0);
         n.heartbeat = 0;
         for group in visits {
             self.visited.remove(&group);
@@ -156,16 +177,19 @@ impl World {
     }
 
     fn answer_seeds(&mut self, node: usize) {
-        let n = &mut self.nodes[node];
-        let accepted = &mut self.accepted;
-        n.seeds.retain_mut(|(page, answer)| match answer.try_recv() {
+        let mut accepted = Vec::new();
+        self.nodes[node].seeds.retain_mut(|(page, answer)| match answer.try_recv() {
             Ok(SeedAnswer::Safe { .. }) => {
-                accepted.insert(*page);
+                accepted.push(*page);
                 false
             }
             Ok(SeedAnswer::NotNow) => false,
             Err(error) => error == tokio::sync::oneshot::error::TryRecvError::Empty,
         });
+        if !accepted.is_empty() {
+            self.accepted.extend(accepted);
+            self.check_losses();
+        }
     }
 
     fn maybe_leave(&mut self, node: usize) {
@@ -181,16 +205,16 @@ impl World {
     }
 
     fn visit(&mut self, node: usize) {
-        let now = self.timestamp();
-        let n = &self.nodes[node];
-        let groups = n.store.pages().iter().filter(|(group, _)| !n.store.busy.contains(group));
-        let candidates: Vec<(GroupHash, Page)> = groups
-            .filter_map(|(&group, rows)| {
-                let queued = rows.iter().find(|&(_, &state)| state == State::Queued)?;
-                Some((group, *queued.0))
-            })
-            .collect();
-        for (group, page) in candidates {
+        let now = self.clock(node);
+        // A robots.txt redirects to a host of any group, which is not visited for it here.
+        let any = self.web.group(self.rng.below(u64::from(self.web.n_pages())) as Page);
+        let asks = self.rng.chance(4);
+        let n = &mut self.nodes[node];
+        if let Some(engine) = n.engine.as_mut().filter(|_| asks) {
+            let may = engine.may_fetch(any, n.store.roles(), now);
+            may.expect("the store is in memory and cannot fail");
+        }
+        for (group, page) in self.nodes[node].store.scheduled() {
             let n = &mut self.nodes[node];
             let Some(engine) = &mut n.engine else { return };
             let may = engine.may_fetch(group, n.store.roles(), now);
@@ -223,7 +247,7 @@ impl World {
             .flat_map(|view| &view.agents)
             .filter(|agent| Some(agent.id) != n.id && agent.state != AgentState::Dead)
             .map(|agent| agent.id);
-        (ownership.fence.until(others).0.saturating_sub(1_000_000_000)) / 1_000
+        ownership.fence.until(others).0.saturating_sub(n.clock(0).0) / 1_000
     }
 
     pub fn visit_ends(&mut self, node: usize, page: Page, ends: u64) {
@@ -247,7 +271,7 @@ impl World {
         *self.fetched.entry(page).or_default() += 1;
         let times = self.fetched[&page];
         self.say(|| format!("n{node} fetched {page} of {group:?} ({times})"));
-        let at = self.timestamp();
+        let at = self.clock(node);
         let links: BTreeSet<Page> = self.web.children(page).into_iter().collect();
         let UrlOutcome::Discarded(reason) = OUTCOME else { unreachable!("a constant") };
         let found = self.web.found(page);

@@ -2,17 +2,27 @@
 
 use super::store::{State, Store};
 use super::wire::{PendingAnswer, Streams};
-use super::world::{Page, Web, World};
+use super::world::{Page, Web, World, timestamp};
 use crivello_agent::cluster::{InboundMsg, ReplicationEngine};
 use crivello_agent::messages::{Ack, Commit, Role, SeedAnswer};
+use crivello_agent::peers::Lane;
 use crivello_common::hash::GroupHash;
+use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Number of agents that hold each group.
-pub const REPLICATION: u32 = 2;
+/// What happens to the disk when a process is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFault {
+    /// Nothing: all commits are on disk.
+    None,
+    /// A power cut: so many commits are lost.
+    SetBack(usize),
+    /// The disk is gone.
+    Lost,
+}
 
 pub struct Node {
     pub me: usize,
@@ -29,6 +39,8 @@ pub struct Node {
     pub facts: Commit,
     pub inbox: VecDeque<InboundMsg>,
     pub streams: Streams,
+    /// The latest stream of each sender and lane.
+    pub latest: BTreeMap<(AgentId, Lane), (u64, u64)>,
     /// Packets that wait for their acknowledgement.
     pub answers: Vec<PendingAnswer>,
     /// Seeds that wait for their answer.
@@ -39,10 +51,14 @@ pub struct Node {
     pub visits: BTreeMap<GroupHash, Page>,
     pub heartbeat: u64,
     pub pinged: u64,
+    /// Time until which the process does nothing.
+    pub frozen_until: u64,
+    /// How far its clock is ahead of the others' slowest, in milliseconds.
+    pub clock_ahead: u64,
 }
 
 impl Node {
-    pub fn new(me: usize, web: Arc<Web>) -> Self {
+    pub fn new(me: usize, clock_ahead: u64, web: Arc<Web>) -> Self {
         Self {
             me,
             up: false,
@@ -56,13 +72,21 @@ impl Node {
             facts: Commit::of_facts(),
             inbox: VecDeque::new(),
             streams: Streams::default(),
+            latest: BTreeMap::new(),
             answers: Vec::new(),
             seeds: Vec::new(),
             grants: Vec::new(),
             visits: BTreeMap::new(),
             heartbeat: 0,
             pinged: 0,
+            frozen_until: 0,
+            clock_ahead,
         }
+    }
+
+    /// Returns what its clock shows at a time.
+    pub fn clock(&self, at: u64) -> Timestamp {
+        timestamp(at + self.clock_ahead)
     }
 
     /// Returns the name. An agent with a new disk is another agent and has another name.
@@ -80,24 +104,26 @@ impl Node {
         self.heartbeat = 0;
     }
 
-    /// Ends the process: everything that is not committed is lost.
-    pub fn end_process(&mut self) {
+    /// Ends the process: everything that is not committed is lost, and the last `n_lost` commits.
+    pub fn end_process(&mut self, n_lost: usize) {
         self.engine = None;
         self.open = Commit::default();
         self.facts = Commit::of_facts();
         self.inbox.clear();
         self.streams = Streams::default();
+        self.latest.clear();
+        self.frozen_until = 0;
         self.answers.clear();
         self.seeds.clear();
         self.grants.clear();
         self.visits.clear();
-        self.store.crash();
+        self.store.crash(n_lost);
     }
 
-    pub fn crash(&mut self, lose_disk: bool, web: &Arc<Web>) {
+    pub fn crash(&mut self, fault: DiskFault, web: &Arc<Web>) {
         self.up = false;
-        self.end_process();
-        if lose_disk {
+        self.end_process(if let DiskFault::SetBack(n_lost) = fault { n_lost } else { 0 });
+        if fault == DiskFault::Lost {
             self.disk += 100;
             self.id = None;
             self.store = Store::new(web.clone());
@@ -127,8 +153,12 @@ impl Node {
     }
 
     fn store_outbox_is_empty(&self) -> bool {
-        use crivello_agent::cluster::ReplicaStore as _;
         self.store.outbox().is_empty()
+    }
+
+    /// Returns whether it reports that it has nothing to do.
+    pub fn seems_idle(&self) -> bool {
+        self.visits.is_empty() && self.seeds.is_empty() && self.store.scheduled().is_empty()
     }
 
     pub fn is_idle(&self) -> bool {
@@ -145,7 +175,7 @@ impl Node {
 
     pub fn describe(&self, epoch: u64) -> String {
         format!(
-            "n{} up {} id {:?} epoch {} settled {} committed {} inbox {} streams {} visits {:?}\n   roles {:?}\n   ownership {:?}",
+            "n{} up {} id {:?} epoch {} settled {} committed {} inbox {} streams {} visits {:?}\n   roles {:?}\n   handoff {:?}",
             self.me,
             self.up,
             self.id,
@@ -156,7 +186,7 @@ impl Node {
             self.streams.are_empty(),
             self.visits,
             self.store.all_roles(),
-            self.engine.as_ref().map(ReplicationEngine::ownership),
+            self.engine.as_ref().map(|engine| engine.ownership().handoff()),
         )
     }
 
@@ -164,6 +194,14 @@ impl Node {
     pub fn misplaced(&self, world: &World) -> Option<String> {
         let ownership = self.engine.as_ref()?.ownership();
         let me = self.id?;
+        if self.store.is_deleting() {
+            return Some(format!("n{} is deleting groups", self.me));
+        }
+        for (&group, rows) in self.store.pages() {
+            if !rows.is_empty() && !self.store.all_roles().contains_key(&group) {
+                return Some(format!("n{} has rows of {group:?} and no role", self.me));
+            }
+        }
         for (&group, role) in self.store.all_roles() {
             let replica_set = ownership.replica_set(group);
             let owner = replica_set.first() == Some(&me);

@@ -1,16 +1,19 @@
-//! The disk of a simulated agent: rows, roles and the outbox, with the state of the last commit and
-//! the current one. A crash reverts it to the last commit.
+//! The disk of a simulated agent: rows, roles, archive and outbox, in their current state, as of each
+//! commit since the last sync, and as of that sync. A crash reverts the disk to the last commit, a
+//! power cut to any commit that is not older than the last sync.
 
 use super::world::{Page, Web};
-use crivello_agent::cluster::{OutboxRows, ReplicaStore, RoleRows, RowVisitor};
+use crivello_agent::cluster::{OutboxRows, ReplicaStore, RowVisitor};
 use crivello_agent::crawldb::ExportCursor;
 use crivello_agent::messages::{
     Commit, CommitKind, Fact, GroupRole, OutboxChange, PRIORITY_PENDING, PendingPage, QueueKey,
+    Role, RoleRows,
 };
 use crivello_agent::storage::DiskError;
 use crivello_agent::storage::values::UrlOutcome;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, UrlKey};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::cell::RefCell;
@@ -32,19 +35,35 @@ pub enum State {
 /// The outcome of every page: the simulated web has no contents.
 pub const OUTCOME: UrlOutcome = UrlOutcome::Discarded(Discard::Robots);
 
-/// Roles of the agent, by group.
+/// Number of rows that one step of a deletion deletes.
+const DELETED_AT_ONCE: usize = 2;
+
+/// Roles of the agent by group, and whether its hosts are scheduled.
 #[derive(Clone, Debug, Default)]
-pub struct Roles(pub BTreeMap<GroupHash, GroupRole>);
+pub struct Roles {
+    roles: BTreeMap<GroupHash, GroupRole>,
+    open: BTreeMap<GroupHash, bool>,
+}
+
+impl Roles {
+    fn is_open(&self, group: GroupHash) -> bool {
+        self.open.get(&group).copied().unwrap_or(true)
+    }
+}
 
 impl RoleRows for Roles {
     fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
-        Ok(self.0.get(&group).cloned())
+        Ok(self.roles.get(&group).cloned())
     }
 
+    /// Like that of [`GroupRows`](crivello_agent::crawldb::GroupRows): a group that had no row is
+    /// open only if this agent is its authority.
     fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError> {
+        let is_open = role.as_ref().is_none_or(|role| matches!(role.role, Role::Authority { .. }));
+        self.open.entry(group).or_insert(is_open);
         match role {
-            Some(role) => self.0.insert(group, role),
-            None => self.0.remove(&group),
+            Some(role) => self.roles.insert(group, role),
+            None => self.roles.remove(&group),
         };
         Ok(())
     }
@@ -54,7 +73,7 @@ impl RoleRows for Roles {
         group: Option<GroupHash>,
         most: usize,
     ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
-        let after = self.0.range((group.map_or(Unbounded, Excluded), Unbounded));
+        let after = self.roles.range((group.map_or(Unbounded, Excluded), Unbounded));
         Ok(after.take(most).map(|(&group, role)| (group, role.clone())).collect())
     }
 }
@@ -100,13 +119,18 @@ struct Tables {
     roles: Roles,
     outbox: OutboxTable,
     pages: BTreeMap<GroupHash, BTreeMap<Page, State>>,
+    /// Groups that are being deleted.
+    deleted: BTreeSet<GroupHash>,
+    /// Pages whose records the archive contains.
+    archive: BTreeSet<Page>,
 }
 
 /// A simulated disk.
 pub struct Store {
     web: Arc<Web>,
     now: Tables,
-    durable: Tables,
+    /// The state as of the last sync, then as of each commit since.
+    commits: Vec<Tables>,
     next_seq: u64,
     /// Groups with a visit in progress, or with a page that is not committed.
     pub busy: BTreeSet<GroupHash>,
@@ -114,17 +138,90 @@ pub struct Store {
 
 impl Store {
     pub fn new(web: Arc<Web>) -> Self {
-        let (now, durable) = (Tables::default(), Tables::default());
-        Self { web, now, durable, next_seq: 0, busy: BTreeSet::new() }
+        let (now, commits) = (Tables::default(), vec![Tables::default()]);
+        Self { web, now, commits, next_seq: 0, busy: BTreeSet::new() }
     }
 
-    pub fn crash(&mut self) {
-        self.now = self.durable.clone();
+    /// Returns the number of commits since the last sync.
+    pub const fn n_unsynced(&self) -> usize {
+        self.commits.len() - 1
+    }
+
+    /// Reverts to the last commit but `n_lost`, which is then on disk.
+    pub fn crash(&mut self, n_lost: usize) {
+        self.commits.truncate(self.commits.len() - n_lost);
+        self.now = self.committed().clone();
         self.busy.clear();
     }
 
+    fn committed(&self) -> &Tables {
+        self.commits.last().expect("the state as of the last sync")
+    }
+
+    /// Syncs all commits.
+    pub fn sync(&mut self) {
+        self.commits.drain(..self.commits.len() - 1);
+    }
+
+    /// Returns true if a page is on disk, whatever its state, even after a power cut.
+    pub fn has_synced(&self, page: Page) -> bool {
+        let rows = self.commits[0].pages.get(&self.web.group(page));
+        rows.is_some_and(|rows| rows.contains_key(&page))
+    }
+
+    /// Returns the pages that are on disk even after a power cut.
+    pub fn synced_pages(&self) -> &BTreeMap<GroupHash, BTreeMap<Page, State>> {
+        &self.commits[0].pages
+    }
+
+    /// Returns the pages whose records the archive contains.
+    pub const fn archive(&self) -> &BTreeSet<Page> {
+        &self.now.archive
+    }
+
+    /// Returns the first queued page of each scheduled group.
+    pub fn scheduled(&self) -> Vec<(GroupHash, Page)> {
+        let groups = self.now.pages.iter();
+        let groups = groups
+            .filter(|(group, _)| self.now.roles.is_open(**group) && !self.busy.contains(group));
+        groups
+            .filter_map(|(&group, rows)| {
+                let queued = rows.iter().find(|&(_, &state)| state == State::Queued)?;
+                Some((group, *queued.0))
+            })
+            .collect()
+    }
+
+    /// Performs a step of the deletions.
+    pub fn step_deletions(&mut self) {
+        let Tables { roles, pages, deleted, .. } = &mut self.now;
+        deleted.retain(|group| {
+            let rows = pages.entry(*group).or_default();
+            for _ in 0..DELETED_AT_ONCE {
+                let next = rows.iter().min_by_key(|&(page, state)| (*state, *page));
+                let Some(page) = next.map(|(&page, _)| page) else { break };
+                rows.remove(&page);
+            }
+            let is_left = !rows.is_empty();
+            if !is_left {
+                pages.remove(group);
+                roles.open.remove(group);
+            }
+            is_left
+        });
+    }
+
+    /// Returns true if a group is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        !self.now.deleted.is_empty()
+    }
+
+    pub const fn outbox(&self) -> &OutboxTable {
+        &self.now.outbox
+    }
+
     pub const fn all_roles(&self) -> &BTreeMap<GroupHash, GroupRole> {
-        &self.now.roles.0
+        &self.now.roles.roles
     }
 
     pub const fn pages(&self) -> &BTreeMap<GroupHash, BTreeMap<Page, State>> {
@@ -164,6 +261,7 @@ impl Store {
         }
         for (i, (fetched, _)) in commit.pages.iter().enumerate() {
             let page = self.web.page(fetched.row.as_ref().expect("a page, not a robots.txt").hash);
+            self.now.archive.insert(page);
             let mut new = false;
             for link in &fetched.links {
                 let link = self.web.page(link.hash);
@@ -181,7 +279,7 @@ impl Store {
                 self.merge(page, State::Pending);
                 self.next_seq += 1;
                 let queue_key = QueueKey { priority: PRIORITY_PENDING, seq: self.next_seq };
-                let hash = self.web.url(page).hash();
+                let hash = KeyedHasher::with_public_key().url(self.web.url(page));
                 commit.pending.push(PendingPage {
                     host: self.web.host(page),
                     queue_key,
@@ -202,7 +300,10 @@ impl Store {
 
     fn finish(&mut self, page: Page, changes: &mut Vec<Fact>) {
         self.merge(page, State::Fetched);
-        let url = UrlKey { group: self.web.group(page), url: self.web.url(page).hash() };
+        let url = UrlKey {
+            group: self.web.group(page),
+            url: KeyedHasher::with_public_key().url(self.web.url(page)),
+        };
         changes.push(Fact::Done { url, outcome: OUTCOME });
     }
 
@@ -215,36 +316,38 @@ impl Store {
         is_later
     }
 
-    /// Makes everything durable, including changes of the outbox.
+    /// Writes everything, including changes of the outbox.
     pub fn commit(&mut self, changes: &[OutboxChange]) {
         self.now.outbox.write_outbox(changes).expect("the store is in memory and cannot fail");
-        self.durable = self.now.clone();
+        self.commits.push(self.now.clone());
     }
 }
 
 impl ReplicaStore for Store {
-    type Roles = Roles;
-    type Outbox = OutboxTable;
-
-    fn roles(&mut self) -> &mut Roles {
+    fn roles(&mut self) -> &mut dyn RoleRows {
         &mut self.now.roles
     }
 
-    fn outbox(&self) -> &OutboxTable {
-        &self.now.outbox
+    fn outbox(&self) -> &dyn OutboxRows {
+        self.outbox()
     }
 
-    fn open_group(&mut self, _: GroupHash, _: Timestamp) -> Result<(), DiskError> {
+    fn open_group(&mut self, group: GroupHash, _: Timestamp) -> Result<(), DiskError> {
+        self.now.roles.open.insert(group, true);
         Ok(())
     }
 
-    fn close_group(&mut self, _: GroupHash) -> Result<(), DiskError> {
+    fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
+        self.now.roles.open.insert(group, false);
         Ok(())
     }
 
     fn delete_group(&mut self, group: GroupHash) {
-        self.now.pages.remove(&group);
-        self.now.roles.0.remove(&group);
+        self.now.deleted.insert(group);
+    }
+
+    fn cancel_deletion(&mut self, group: GroupHash) -> bool {
+        self.now.deleted.remove(&group)
     }
 
     fn rescan_schedule(&mut self) {}
@@ -253,16 +356,16 @@ impl ReplicaStore for Store {
         self.busy.intersection(groups).copied().collect()
     }
 
-    /// Exports the durable rows of a group in one chunk. Pending pages are exported as queued.
+    /// Exports the committed rows of a group in one chunk. Pending pages are exported as queued.
     fn export(
         &self,
         group: GroupHash,
         _: ExportCursor,
         _: usize,
     ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
-        let rows = self.durable.pages.get(&group).into_iter().flatten();
+        let rows = self.committed().pages.get(&group).into_iter().flatten();
         let facts = rows.flat_map(|(&page, &state)| {
-            let url = UrlKey { group, url: self.web.url(page).hash() };
+            let url = UrlKey { group, url: KeyedHasher::with_public_key().url(self.web.url(page)) };
             let done = Fact::Done { url, outcome: OUTCOME };
             [
                 (state < State::Fetched).then(|| self.web.queued(page)),

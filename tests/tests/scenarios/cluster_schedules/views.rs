@@ -1,20 +1,20 @@
 //! Views, leases and peer leases of a simulated agent.
 
-use super::node::REPLICATION;
 use super::wire::Streams;
-use super::world::{Event, LEASE, World, timestamp};
-use crivello_agent::cluster::{ClusterStatus, InboundMsg, ReplicaStore as _, ReplicationEngine};
+use super::world::{Event, LEASE, World};
+use crivello_agent::cluster::{ClusterStatus, InboundMsg, ReplicationEngine};
 use crivello_agent::messages::Ack;
 use crivello_agent::url_tracing::Tracer;
 use crivello_common::assignment::StrategyKind;
 use crivello_common::config::{Cluster, Telemetry};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-fn cluster_settings() -> Cluster {
+fn cluster_settings(replication: u32) -> Cluster {
     let strategy = StrategyKind::Permutation;
-    Cluster { strategy, replication: REPLICATION, lease: LEASE }
+    Cluster { strategy, replication, lease: LEASE }
 }
 
 impl World {
@@ -91,7 +91,8 @@ impl World {
         let peer = self.nodes[from].id;
         let n = &mut self.nodes[node];
         if let (true, Some(by)) = (ok, peer) {
-            n.inbox.push_back(InboundMsg::PeerLease { by, requested_at: timestamp(sent) });
+            let requested_at = n.clock(sent);
+            n.inbox.push_back(InboundMsg::PeerLease { by, requested_at });
         }
         if let Some(view) = view {
             n.inbox.push_back(InboundMsg::View(view));
@@ -107,7 +108,7 @@ impl World {
         view: Arc<View>,
         leased: bool,
     ) {
-        let now = self.timestamp();
+        let now = self.clock(node);
         let n = &mut self.nodes[node];
         if refused {
             // The agent was declared dead, or another process holds the lease: it joins again.
@@ -123,14 +124,28 @@ impl World {
         {
             n.id = Some(id);
             n.streams = Streams::of(id);
-            let tracer = Tracer::new("schedule", &Telemetry::default(), now).into();
+            let tracer =
+                Tracer::new("schedule", KeyedHasher::with_public_key(), &Telemetry::default(), now)
+                    .into();
             let status = Arc::new(ClusterStatus::default());
-            let (settings, rows) = (cluster_settings(), n.store.outbox());
-            let engine = ReplicationEngine::new(id, &settings, tracer, status, rows, now);
+            let (settings, rows) = (cluster_settings(self.replication), n.store.outbox());
+            let engine = ReplicationEngine::new(
+                (id, KeyedHasher::with_public_key()),
+                &settings,
+                tracer,
+                status,
+                rows,
+                now,
+            );
             n.engine = Some(engine.expect("the store is in memory and cannot fail"));
         }
+        if n.engine.is_none() {
+            // The first view of a process is the one with which it joins.
+            return;
+        }
         if leased {
-            n.inbox.push_back(InboundMsg::Leased(timestamp(sent) + LEASE));
+            let from = n.clock(sent);
+            n.inbox.push_back(InboundMsg::Leased(from + LEASE));
         }
         n.inbox.push_back(InboundMsg::View(view));
     }

@@ -1,24 +1,31 @@
-//! Packets between simulated agents: two ordered streams to each other agent, one for each lane,
-//! each with one packet in flight.
+//! Packets between simulated agents: two queues to each other agent, one for each lane. As in
+//! [`crivello_agent::peers`], a stream sends a queue from its head, with some packets in flight, in
+//! order; acknowledgements arrive in any order. A lost packet, a lost acknowledgement or a full inbox
+//! ends the stream, and the next one begins at the head again.
 
 use super::world::{Event, World};
 use crivello_agent::cluster::{InboundMsg, PacketQueue};
 use crivello_agent::messages::Ack;
 use crivello_agent::peers::{Body, Lane, PacketOrigin, PeerEvent, RejectReason, Rejected};
 use crivello_common::view::{AgentId, AgentState, View};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 /// Maximum number of packets in a stream.
 const STREAM_MAX: usize = 12;
-/// Time after which an unacknowledged packet is sent again, in milliseconds.
+/// Maximum number of packets in flight.
+const WINDOW: usize = 5;
+/// Number of messages in an inbox from which on packets find no room.
+const INBOX_MAX: usize = 40;
+/// Time without an acknowledgement after which a stream ends, in milliseconds.
 const RESEND: u64 = 2_000;
 
 #[derive(Clone, Debug)]
 pub struct Packet {
     pub id: u64,
+    pub stream: u64,
     pub lane: Lane,
     pub epoch: u64,
     pub sender: AgentId,
@@ -29,6 +36,7 @@ pub struct Packet {
 pub struct PendingAnswer {
     pub to: usize,
     pub life: u64,
+    pub stream: u64,
     pub lane: Lane,
     pub id: u64,
     pub answer: oneshot::Receiver<Ack>,
@@ -39,13 +47,24 @@ pub enum Reply {
     Stored,
     /// Another epoch is in force at the receiver.
     Refused(Option<Arc<View>>),
+    /// There was no room.
+    NoRoom,
 }
 
 #[derive(Default)]
 struct Stream {
     queue: VecDeque<Packet>,
-    /// Time at which the head was last sent.
-    sent: Option<u64>,
+    /// Packets of the queue that are acknowledged, while the head is not.
+    acknowledged: BTreeSet<u64>,
+    number: u64,
+    /// Number of packets, from the head, that the stream has sent.
+    n_sent: usize,
+    /// True if nothing arrives any more.
+    is_broken: bool,
+    /// Time at which the next stream begins, unless a packet is acknowledged before.
+    ends: u64,
+    /// Time at which the last packet arrives.
+    arrives: u64,
 }
 
 /// The packet queues of a node.
@@ -82,7 +101,7 @@ impl PacketQueue for Streams {
         }
         self.last += 1;
         let (id, epoch, sender) = (self.last, self.epoch, self.me);
-        stream.queue.push_back(Packet { id, lane, epoch, sender, body });
+        stream.queue.push_back(Packet { id, stream: 0, lane, epoch, sender, body });
         Ok(id)
     }
 }
@@ -90,54 +109,83 @@ impl PacketQueue for Streams {
 impl World {
     pub fn transmit(&mut self, node: usize) {
         let (life, now) = (self.nodes[node].life, self.now);
-        let mut out = Vec::new();
-        for (&(to, _), stream) in &mut self.nodes[node].streams.streams {
-            if let Some(head) = stream.queue.front()
-                && stream.sent.is_none_or(|sent| now >= sent + RESEND)
-            {
-                stream.sent = Some(now);
-                out.push((to, head.clone()));
-            }
-        }
-        for (to, packet) in out {
+        let mut streams = std::mem::take(&mut self.nodes[node].streams.streams);
+        for (&(to, _), stream) in &mut streams {
             let Some(to) = self.nodes.iter().position(|n| n.id == Some(to)) else { continue };
-            if let Some(wait) = self.travel(node, to) {
-                self.after(wait, Event::Arrive { from: node, to, life, packet });
+            if !stream.queue.is_empty() && now >= stream.ends {
+                stream.number += 1;
+                (stream.n_sent, stream.is_broken, stream.ends) = (0, false, now + RESEND);
+            }
+            while !stream.is_broken
+                && stream.n_sent < WINDOW
+                && let Some(packet) = stream.queue.get(stream.n_sent)
+            {
+                stream.n_sent += 1;
+                let Some(wait) = self.travel(node, to) else {
+                    stream.is_broken = true;
+                    break;
+                };
+                stream.arrives = stream.arrives.max(now + wait);
+                let packet = Packet { stream: stream.number, ..packet.clone() };
+                self.at(stream.arrives, Event::Arrive { from: node, to, life, packet });
             }
         }
+        self.nodes[node].streams.streams = streams;
     }
 
     pub fn arrive(&mut self, from: usize, to: usize, life: u64, packet: Packet) {
         let n = &mut self.nodes[to];
-        let (true, Some(engine)) = (n.up, &n.engine) else { return };
+        let (true, Some(engine)) = (n.up, &n.engine) else {
+            // There is no connection: nothing of this stream arrives any more.
+            let latest = n.latest.entry((packet.sender, packet.lane)).or_default();
+            *latest = (*latest).max((packet.epoch, packet.stream + 1));
+            return;
+        };
         let ownership = engine.ownership();
         let known = ownership
             .view()
             .and_then(|view| view.agent(packet.sender))
             .is_some_and(|agent| agent.state != AgentState::Dead);
-        let Packet { id, lane, epoch, sender, body } = packet;
+        let Packet { id, stream, lane, epoch, sender, body } = packet;
         if ownership.epoch() != epoch || !known {
             let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
-            self.reply(to, (from, life, lane, id), Reply::Refused(view));
+            // A rejection ends the stream.
+            let latest = n.latest.entry((sender, lane)).or_default();
+            *latest = (*latest).max((epoch, stream + 1));
+            self.reply(to, (from, life, (lane, stream), id), Reply::Refused(view));
             return;
         }
+        let latest = n.latest.entry((sender, lane)).or_default();
+        if *latest > (epoch, stream) {
+            return;
+        }
+        if n.inbox.len() >= INBOX_MAX || self.rng.chance(200) {
+            *latest = (epoch, stream + 1);
+            return self.reply(to, (from, life, (lane, stream), id), Reply::NoRoom);
+        }
+        *latest = (epoch, stream);
         let text = format!("n{from} -> n{to} e{epoch} {body:?}");
         let (sender, answer) = (PacketOrigin { id: sender, behind_us: 0 }, oneshot::channel());
         n.inbox.push_back(InboundMsg::Packet { from: sender, epoch, body, answer: answer.0 });
-        n.answers.push(PendingAnswer { to: from, life, lane, id, answer: answer.1 });
+        n.answers.push(PendingAnswer { to: from, life, stream, lane, id, answer: answer.1 });
         self.say(|| text);
     }
 
-    fn reply(&mut self, from: usize, (to, life, lane, id): (usize, u64, Lane, u64), reply: Reply) {
+    fn reply(
+        &mut self,
+        from: usize,
+        (to, life, stream, id): (usize, u64, (Lane, u64), u64),
+        reply: Reply,
+    ) {
         if let Some(wait) = self.travel(from, to) {
-            self.after(wait, Event::Answer { from, to, life, lane, id, reply });
+            self.after(wait, Event::Answer { from, to, life, stream, id, reply });
         }
     }
 
     /// Sends the acknowledgements of the engine.
     pub fn answer(&mut self, node: usize) {
         for mut pending in std::mem::take(&mut self.nodes[node].answers) {
-            let PendingAnswer { to, life, lane, id, .. } = pending;
+            let PendingAnswer { to, life, stream, lane, id, .. } = pending;
             let reply = match pending.answer.try_recv() {
                 Ok(Ack::Done) => Reply::Stored,
                 Ok(Ack::OtherEpoch) | Err(TryRecvError::Closed) => Reply::Refused(None),
@@ -146,26 +194,42 @@ impl World {
                     continue;
                 }
             };
-            self.reply(node, (to, life, lane, id), reply);
+            self.reply(node, (to, life, (lane, stream), id), reply);
         }
     }
 
-    pub fn answered(&mut self, node: usize, from: usize, lane: Lane, id: u64, reply: Reply) {
+    pub fn answered(
+        &mut self,
+        node: usize,
+        from: usize,
+        (lane, number): (Lane, u64),
+        id: u64,
+        reply: Reply,
+    ) {
         let Some(by) = self.nodes[from].id else { return };
         let n = &mut self.nodes[node];
-        let Some(stream) = n.streams.streams.get_mut(&(by, lane)) else { return };
-        if stream.queue.front().map(|packet| packet.id) != Some(id) {
-            return;
-        }
+        let stream = n.streams.streams.get_mut(&(by, lane));
+        let Some(stream) = stream.filter(|stream| stream.number == number) else { return };
         match reply {
             Reply::Refused(view) => {
                 if let Some(view) = view {
                     n.inbox.push_back(InboundMsg::View(view));
                 }
+                stream.is_broken = true;
             }
+            Reply::NoRoom => (stream.is_broken, stream.ends) = (true, self.now),
             Reply::Stored => {
-                stream.queue.pop_front();
-                stream.sent = None;
+                let is_waiting = stream.queue.iter().any(|packet| packet.id == id);
+                if !is_waiting || !stream.acknowledged.insert(id) {
+                    return;
+                }
+                while let Some(head) = stream.queue.front()
+                    && stream.acknowledged.remove(&head.id)
+                {
+                    stream.queue.pop_front();
+                    stream.n_sent = stream.n_sent.saturating_sub(1);
+                }
+                stream.ends = self.now + RESEND;
                 n.inbox.push_back(InboundMsg::Peer(PeerEvent::Stored { by, id }));
                 self.transmit(node);
             }

@@ -4,11 +4,12 @@
 use super::node::Node;
 use super::wire::{Packet, Reply};
 use crivello_agent::cluster::InboundMsg;
-use crivello_agent::messages::{Fact, Found, LinkKind};
+use crivello_agent::messages::{Fact, Finder, Found, LinkKind};
 use crivello_agent::peers::Lane;
 use crivello_agent::storage::facts::as_queued;
 use crivello_common::discard::DiscardTally;
-use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
@@ -22,6 +23,8 @@ use tokio::sync::oneshot;
 pub const LEASE: Duration = Duration::from_secs(10);
 /// Time after which no fault happens, in milliseconds like all times here.
 pub const FAULTS_UNTIL: u64 = 120_000;
+/// Maximum difference between the clocks of two agents, in milliseconds.
+const CLOCKS_APART: u64 = 3_600_000;
 /// Number of trace lines that are shown of a failed schedule.
 const TAIL: usize = 400;
 /// Time limit of a schedule.
@@ -36,8 +39,27 @@ pub enum Kind {
     Planned,
     /// Agents also die, with or without their disks, and return.
     Crashes,
-    /// The network also loses packets and is cut, and the coordinator is down for a while.
+    /// Agents also die and lose their disks at any moment, one at a time.
+    LostDisks,
+    /// The power of agents is cut, of one or of all: commits since the last sync are lost.
+    PowerCuts,
+    /// The network also loses packets and is cut, processes are frozen, and the coordinator is down
+    /// for a while.
     Cuts,
+    /// As well, the coordinator is cut off from all agents that live, and others join meanwhile.
+    Isolation,
+}
+
+impl Kind {
+    /// Returns whether links are cut and packets are lost.
+    pub const fn cuts_links(self) -> bool {
+        matches!(self, Self::Cuts | Self::Isolation)
+    }
+}
+
+fn membership_rules(replication: u32) -> MembershipRules {
+    let replication = replication as usize;
+    MembershipRules { lease: LEASE, replication, ..MembershipRules::default() }
 }
 
 /// A page. Its group and its links follow from its number.
@@ -84,7 +106,8 @@ impl Web {
             CrawlUrl::parse(&format!("http://g{group}.test/{page}")).expect("a URL")
         };
         let urls: Vec<CrawlUrl> = (0..n_pages).map(parse).collect();
-        let pages = urls.iter().map(CrawlUrl::hash).zip(0..).collect();
+        let pages =
+            urls.iter().map(|url| KeyedHasher::with_public_key().url(url)).zip(0..).collect();
         Self { seed, n_groups, urls, pages }
     }
 
@@ -106,13 +129,16 @@ impl Web {
     }
 
     pub fn host(&self, page: Page) -> HostKey {
-        HostKey { group: self.group(page), host: HostHash::of(self.url(page).host()) }
+        HostKey {
+            group: self.group(page),
+            host: KeyedHasher::with_public_key().host(self.url(page).host()),
+        }
     }
 
     pub fn found(&self, page: Page) -> Found {
         let url = self.url(page).clone();
-        let (host, hash) = (self.host(page), url.hash());
-        Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+        let (host, hash) = (self.host(page), KeyedHasher::with_public_key().url(&url));
+        Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
     }
 
     pub fn queued(&self, page: Page) -> Fact {
@@ -146,7 +172,7 @@ pub enum Event {
         from: usize,
         to: usize,
         life: u64,
-        lane: Lane,
+        stream: (Lane, u64),
         id: u64,
         reply: Reply,
     },
@@ -215,14 +241,20 @@ pub struct World {
     events: BTreeMap<u64, Event>,
     next_event: u64,
     pub nodes: Vec<Node>,
+    /// Number of agents that hold each group.
+    pub replication: u32,
     pub members: Members,
     pub coordinator_up: bool,
+    /// Senders and receivers between which nothing arrives.
     pub cuts: BTreeSet<(usize, usize)>,
     pub web: Arc<Web>,
     /// Node that visits a group at present, and the page.
     pub visited: BTreeMap<GroupHash, (usize, Page)>,
     pub fetched: BTreeMap<Page, u32>,
     pub accepted: BTreeSet<Page>,
+    /// True from the loss of a disk, or from a view with one active agent, until all agents are
+    /// settled again.
+    pub exposed: bool,
     pub wrong: Option<String>,
     trace: Vec<String>,
 }
@@ -231,6 +263,8 @@ impl World {
     pub fn run(seed: u64, kind: Kind) -> Self {
         let mut rng = Rng(seed ^ 0xC1F0);
         let n_nodes = 1 + rng.below(4);
+        let loses_nothing = matches!(kind, Kind::Calm | Kind::Planned);
+        let replication = if loses_nothing && rng.chance(4) { 1 } else { 2 };
         let mut world = Self {
             kind,
             now: 0,
@@ -238,13 +272,15 @@ impl World {
             events: BTreeMap::new(),
             next_event: 0,
             nodes: Vec::new(),
-            members: Members::new(MembershipRules { lease: LEASE, ..MembershipRules::default() }),
+            replication,
+            members: Members::new(membership_rules(replication)),
             coordinator_up: true,
             cuts: BTreeSet::new(),
             web: Arc::new(Web::new(seed, &mut rng)),
             visited: BTreeMap::new(),
             fetched: BTreeMap::new(),
             accepted: BTreeSet::new(),
+            exposed: true,
             wrong: None,
             trace: Vec::new(),
             rng,
@@ -252,7 +288,7 @@ impl World {
         for _ in 0..n_nodes {
             world.add_node();
         }
-        for page in 0..world.web.n_pages() / 8 + 1 {
+        for page in 0..world.n_seeds() {
             let at = world.rng.below(60_000);
             world.at(at, Event::Seed(page));
         }
@@ -292,8 +328,14 @@ impl World {
         self.at(self.now + wait, event);
     }
 
+    /// Returns what the coordinator's clock shows.
     pub fn timestamp(&self) -> Timestamp {
         timestamp(self.now)
+    }
+
+    /// Returns what a node's clock shows.
+    pub fn clock(&self, node: usize) -> Timestamp {
+        self.nodes[node].clock(self.now)
     }
 
     pub fn say(&mut self, text: impl FnOnce() -> String) {
@@ -309,7 +351,8 @@ impl World {
 
     pub fn add_node(&mut self) {
         let node = self.nodes.len();
-        self.nodes.push(Node::new(node, self.web.clone()));
+        let clock_ahead = self.rng.below(CLOCKS_APART);
+        self.nodes.push(Node::new(node, clock_ahead, self.web.clone()));
         self.start(node);
     }
 
@@ -323,11 +366,10 @@ impl World {
 
     /// Returns the travel time of a packet, or `None` if it is lost.
     pub fn travel(&mut self, from: usize, to: usize) -> Option<u64> {
-        let pair = (from.min(to), from.max(to));
-        if self.cuts.contains(&pair) {
+        if self.cuts.contains(&(from, to)) {
             return None;
         }
-        if self.kind == Kind::Cuts && self.rng.chance(50) {
+        if self.kind.cuts_links() && self.rng.chance(50) {
             return None;
         }
         Some(if self.rng.chance(40) { 1 + self.rng.below(1_500) } else { 1 + self.rng.below(30) })
@@ -341,8 +383,8 @@ impl World {
         match event {
             Event::Tick { node, life } if self.alive(node, life) => self.tick(node),
             Event::Arrive { from, to, life, packet } => self.arrive(from, to, life, packet),
-            Event::Answer { from, to, life, lane, id, reply } if self.alive(to, life) => {
-                self.answered(to, from, lane, id, reply);
+            Event::Answer { from, to, life, stream, id, reply } if self.alive(to, life) => {
+                self.answered(to, from, stream, id, reply);
             }
             Event::VisitEnds { node, life, page, ends } if self.alive(node, life) => {
                 self.visit_ends(node, page, ends);
@@ -368,18 +410,21 @@ impl World {
             }
             Event::CoordinatorTick => {
                 if self.coordinator_up {
-                    let step = self.members.step(&MemberEvent::Tick, self.timestamp());
-                    self.publish(!step.effects.is_empty());
+                    let epoch = self.members.view().epoch;
+                    // A tick is never refused.
+                    let _ = self.members.step(&MemberEvent::Tick, self.timestamp());
+                    self.publish(self.members.view().epoch != epoch);
+                    self.check_end();
                 }
+                self.check_settled();
                 self.after(500, Event::CoordinatorTick);
             }
             Event::CoordinatorUp => {
-                let mut view = self.members.view().clone();
-                view.epoch += 1;
-                let marks = (self.members.draining().clone(), self.members.unreplicated().clone());
-                let (next, now) = (self.members.next_id(), self.timestamp());
-                let rules = MembershipRules { lease: LEASE, ..MembershipRules::default() };
-                self.members = Members::restore(rules, view, marks, next, now);
+                let mut record = self.members.record();
+                record.view.epoch += 1;
+                let now = self.timestamp();
+                let rules = membership_rules(self.replication);
+                self.members = Members::restore(rules, record, now);
                 self.coordinator_up = true;
                 self.say(|| "coordinator is back".into());
                 self.publish(true);

@@ -12,6 +12,10 @@ impl Model {
         let desk = self.desk.get_mut(&host).unwrap();
         let n = u64::from(n).min(desk.window.len() as u64).min(desk.pages_left);
         desk.pages_left -= n;
+        if n > 0 {
+            self.crawldb().on_workbench(ToFrontier::NameResolved { host });
+        }
+        let desk = self.desk.get_mut(&host).unwrap();
         for url in desk.window.drain(..n as usize).collect::<Vec<_>>() {
             let page = Page {
                 host,
@@ -19,7 +23,7 @@ impl Model {
                 at: self.now,
                 took: Duration::from_millis(1),
                 end: PageEnd::Response {
-                    status: 200,
+                    status: self.status,
                     bytes: 10,
                     digest: None,
                     duplicate: false,

@@ -3,10 +3,11 @@
 use super::Model;
 use crate::crawldb::ExportCursor;
 use crate::crawldb::frontier::END_OF_QUEUE;
-use crate::messages::{Commit, Fact, GroupRole, RobotsRecord, ToFrontier, ToWorkbench};
-use crate::storage::values::{HostRow, RobotsRow, Seen, UrlOutcome, decode_queued};
-use crate::storage::{Family, GroupState, keys};
-use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crate::messages::{Commit, Fact, GroupRole, RobotsRecord, RoleRows, ToFrontier, ToWorkbench};
+use crate::storage::group_row::GroupRow;
+use crate::storage::values::{HostRow, Seen, UrlOutcome, decode_queued};
+use crate::storage::{Family, GroupState, Row, keys};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,14 +47,15 @@ impl Model {
     pub fn rows(&self) -> Rows {
         let mut rows = Rows::default();
         self.each(Family::Seen, |key, value| {
-            let group = keys::read_host(key).unwrap().group;
+            let UrlKey { group, url } = keys::read_seen(key).unwrap();
             if matches!(Seen::decode(value).unwrap(), Seen::Done(_)) {
-                rows.done.insert((group, keys::read_url_hash(key).unwrap()));
+                rows.done.insert((group, url));
             }
         });
         self.each(Family::Frontier, |key, value| {
-            let url = decode_queued(keys::read_queue_key(key).unwrap(), value).unwrap();
-            let queue = rows.queued.entry(keys::read_host(key).unwrap()).or_default();
+            let (host, queue_key) = keys::read_frontier(key).unwrap();
+            let url = decode_queued(queue_key, value).unwrap();
+            let queue = rows.queued.entry(host).or_default();
             queue.push((url.hash, url.depth, url.attempts));
         });
         self.each(Family::Hosts, |key, value| {
@@ -61,12 +63,17 @@ impl Model {
             if host.host.0 != 0 {
                 // Pages that wait for links are not counted here, but on other agents: see
                 // `queued`.
-                let row = HostRow { scheduled: None, queued: 0, ..HostRow::decode(value).unwrap() };
+                let row = HostRow {
+                    scheduled: None,
+                    queued: 0,
+                    queued_bytes: 0,
+                    ..HostRow::decode(value).unwrap()
+                };
                 rows.hosts.insert(host, row);
             }
         });
         self.each(Family::Robots, |key, value| {
-            rows.robots.insert(key.to_vec(), RobotsRow::decode(value).unwrap());
+            rows.robots.insert(key.to_vec(), RobotsRecord::decode(value).unwrap());
         });
         rows
     }
@@ -95,34 +102,41 @@ impl Model {
         let (mut waiting, mut n_seen) = (BTreeSet::new(), 0);
         self.each(Family::Seen, |key, value| {
             n_seen += 1;
-            let group = keys::read_host(key).unwrap().group;
+            let UrlKey { group, url } = keys::read_seen(key).unwrap();
             if let Seen::Queued(Some((host, queue_key))) = Seen::decode(value).unwrap() {
-                waiting.insert((
-                    HostKey { group, host },
-                    queue_key,
-                    keys::read_url_hash(key).unwrap(),
-                ));
+                waiting.insert((HostKey { group, host }, queue_key, url));
             }
         });
-        let (mut queued, mut by_host) = (BTreeSet::new(), BTreeMap::<HostKey, u64>::new());
+        let (mut queued, mut by_host) = (BTreeSet::new(), BTreeMap::<HostKey, (u64, u64)>::new());
+        let mut taken = BTreeMap::<GroupHash, GroupRow>::new();
         self.each(Family::Frontier, |key, value| {
-            let (host, queue_key) =
-                (keys::read_host(key).unwrap(), keys::read_queue_key(key).unwrap());
-            queued.insert((host, queue_key, decode_queued(queue_key, value).unwrap().hash));
+            let (host, queue_key) = keys::read_frontier(key).unwrap();
+            let url = decode_queued(queue_key, value).unwrap();
+            queued.insert((host, queue_key, url.hash));
             if queue_key < END_OF_QUEUE {
-                *by_host.entry(host).or_default() += 1;
+                let (n, bytes) = by_host.entry(host).or_default();
+                (*n, *bytes) = (*n + 1, *bytes + url.path.len() as u64);
+                let group = taken.entry(host.group).or_default();
+                group.change(url.finder, |taken| taken.add_url(url.path.len() as u64));
             }
         });
         assert_eq!(waiting, queued, "`frontier` and the queued rows of `seen` differ");
         let (mut n_hosts, mut n_own, mut schedule) = (0, 0, BTreeSet::new());
+        let mut counted = BTreeMap::<GroupHash, GroupRow>::new();
         self.each(Family::Hosts, |key, value| {
             let host = keys::read_host(key).unwrap();
             if host.host.0 == 0 {
+                counted.insert(host.group, GroupRow::decode(value).unwrap());
                 return;
             }
             n_hosts += 1;
             let row = HostRow::decode(value).unwrap();
-            assert_eq!(row.queued, by_host.get(&host).copied().unwrap_or(0));
+            let in_queue = by_host.get(&host).copied().unwrap_or_default();
+            assert_eq!((row.queued, row.queued_bytes), in_queue);
+            if let Some((finder, resolved)) = row.counts_as() {
+                let group = taken.entry(host.group).or_default();
+                group.change(finder, |taken| taken.count_host(resolved, true));
+            }
             let wanted = row.queued > 0 && !shut.contains(&host.group);
             assert_eq!(
                 row.scheduled.is_some(),
@@ -132,13 +146,19 @@ impl Model {
             n_own += if wanted { row.queued } else { 0 };
             schedule.extend(row.scheduled.map(|at| keys::schedule(at, host).to_vec()));
         });
+        let sorted = |row: &GroupRow| row.classes().collect::<BTreeMap<_, _>>();
+        for (group, row) in &counted {
+            let expected = taken.remove(group).unwrap_or_default();
+            assert_eq!(sorted(row), sorted(&expected), "the row of a group counts wrong");
+        }
+        assert_eq!(taken, BTreeMap::new(), "a group has no row of its own");
         let mut found = BTreeSet::new();
         self.each(Family::Schedule, |key, _| {
             found.insert(key.to_vec());
         });
         assert_eq!(found, schedule);
         let totals = self.crawldb().totals();
-        let n_queued = by_host.values().sum::<u64>();
+        let n_queued = by_host.values().map(|(n, _)| n).sum::<u64>();
         assert_eq!((totals.seen, totals.queued, totals.hosts), (n_seen, n_queued, n_hosts));
         assert_eq!(totals.own_queued, n_own);
     }
@@ -215,9 +235,9 @@ impl Model {
     pub fn fetched(&self) -> BTreeSet<(GroupHash, UrlHash)> {
         let mut fetched = BTreeSet::new();
         self.each(Family::Seen, |key, value| {
-            let group = keys::read_host(key).unwrap().group;
+            let UrlKey { group, url } = keys::read_seen(key).unwrap();
             if let Seen::Done(UrlOutcome::Fetched { .. }) = Seen::decode(value).unwrap() {
-                fetched.insert((group, keys::read_url_hash(key).unwrap()));
+                fetched.insert((group, url));
             }
         });
         fetched
@@ -234,6 +254,10 @@ impl Model {
     pub fn delete(&mut self, group: GroupHash) {
         self.merged = true;
         self.crawldb().delete_group(group);
+    }
+
+    pub fn cancel_deletion(&mut self, group: GroupHash) -> bool {
+        self.crawldb().cancel_deletion(group)
     }
 
     /// Returns the number of rows with a group in their keys, jobs and roles included. All of

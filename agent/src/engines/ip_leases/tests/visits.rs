@@ -1,8 +1,9 @@
 //! The web's view of visits, which checks the invariants.
 
 use super::world::{CALM, Event, SETTLED, World};
-use crate::messages::{Signal, Verdict, Visit, VisitTask};
+use crate::messages::{Verdict, Visit, VisitTask};
 use crate::workbench::tests::fixture::ms;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::net::IpAddr;
@@ -59,10 +60,12 @@ impl World {
                 requests: 1,
                 ended: now + ahead,
                 served: now.since(began),
-                signal: Signal::Well,
+                signal: VisitSignal::Healthy,
                 returned: if is_cut { urls } else { Vec::new() },
                 pages: u32::from(!is_cut),
+                answered: !is_cut,
                 robots: None,
+                certified: false,
             },
             now + ahead,
         );

@@ -10,6 +10,7 @@ use crate::workbench::Workbench;
 use crate::workbench::tests::fixture::{HTTP, key, ms, open, secs, url};
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::Settings;
+use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
@@ -129,6 +130,8 @@ fn enter(workbench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, lo
         urls: (0..n_urls).map(|seq| url(HTTP, seq)).collect(),
         more: false,
         pages_left: u64::MAX,
+        resolved: false,
+        answered: false,
     };
     workbench.on_frontier(ToWorkbench::Due(Box::new(due)), local);
     let answer = Ok(Resolved { address, until: local + secs(100_000) });
@@ -232,14 +235,20 @@ impl World {
         self.lives += 1;
         let ahead = secs(self.rng.below(10_000));
         let local = self.now + ahead;
-        let mut workbench = Workbench::new(&self.settings, local, true).among_others();
+        let mut workbench =
+            Workbench::new(&self.settings, KeyedHasher::with_public_key(), local, true)
+                .with_ip_leases();
         for n in 0..self.n_ips {
             for host in 0..=self.rng.below(3) {
                 let name = format!("h{host}-{n}.agent{}.example", id.0);
                 enter(&mut workbench, &name, address(n), 2_000, local);
             }
         }
-        let leases = IpLeaseExchange::new(id, self.settings.live.politeness.ip_delay);
+        let leases = IpLeaseExchange::new(
+            id,
+            KeyedHasher::with_public_key(),
+            self.settings.live.politeness.ip_delay,
+        );
         let (life, visits) = (self.lives, HashMap::new());
         self.nodes.insert(id, Node { life, ahead, workbench, leases, fenced: false, visits });
         self.at(ROUND, Event::Round(id, self.lives));

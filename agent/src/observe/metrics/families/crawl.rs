@@ -7,142 +7,75 @@ use crivello_common::failure::Failure;
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
 pub const ALL: &[MetricFamily<Reading>] = &[
-    gauge(
-        "crivello_build_info",
-        "1",
-        &["version", "crawl"],
-        "Always 1: the version of the program and the id of the crawl",
-        |r, s| s.of(&[env!("CARGO_PKG_VERSION"), &r.crawl_id], 1_u64),
-    ),
-    gauge("crivello_uptime_seconds", "seconds", &[], "Time since this run began", |r, s| {
-        s.one(r.snapshot.elapsed);
-    }),
-    counter(
-        "crivello_crawling_seconds_total",
-        "seconds",
-        &[],
-        "Time spent crawling, over all runs",
-        |r, s| s.one(r.totals.elapsed),
-    ),
-    counter(
-        "crivello_pages_fetched_total",
-        "pages",
-        &[],
-        "Responses that count as pages and are archived",
-        |r, s| s.one(r.totals.pages),
-    ),
-    counter(
-        "crivello_fetched_bytes_total",
-        "bytes",
-        &[],
-        "Bytes of the bodies of these pages, as received",
-        |r, s| s.one(r.totals.bytes),
-    ),
-    counter(
-        "crivello_responses_total",
-        "pages",
-        &["status"],
-        "These pages by the first digit of their status, 1xx to 5xx",
-        |r, s| {
-            for (name, n) in ["1xx", "2xx", "3xx", "4xx", "5xx"].iter().zip(r.snapshot.by_class) {
-                s.of(&[name], n);
-            }
-        },
-    ),
-    counter(
-        "crivello_pages_duplicate_total",
-        "pages",
-        &[],
-        "Pages whose content had been archived before",
-        |r, s| s.one(r.totals.duplicates),
-    ),
-    counter(
-        "crivello_pages_truncated_total",
-        "pages",
-        &[],
-        "Pages whose bodies were cut off",
-        |r, s| s.one(r.totals.truncated),
-    ),
-    counter(
-        "crivello_robots_fetched_total",
-        "responses",
-        &[],
-        "Responses to requests for robots.txt",
-        |r, s| s.one(r.totals.robots),
-    ),
-    counter(
-        "crivello_failures_total",
-        "attempts",
-        &["kind"],
-        "Requests without a usable response, by kind",
-        |r, s| {
-            for kind in Failure::ALL {
-                s.of(&[kind.name()], r.totals.failures[kind as usize]);
-            }
-        },
-    ),
-    counter(
-        "crivello_retries_total",
-        "attempts",
-        &[],
-        "Failed requests that will be retried",
-        |r, s| s.one(r.totals.retries),
-    ),
-    counter(
-        "crivello_discards_total",
-        "URLs",
-        &["reason"],
-        "URLs and pages that were discarded for good, by reason",
-        |r, s| {
-            for reason in Discard::ALL {
-                s.of(&[reason.name()], r.totals.discards.get(reason));
-            }
-        },
-    ),
-    counter(
-        "crivello_links_found_total",
-        "links",
-        &[],
-        "Links found on pages, before the sieve",
-        |r, s| s.one(r.totals.links),
-    ),
-    counter(
-        "crivello_visits_begun_total",
-        "visits",
-        &[],
-        "Visits to hosts that began, in this run",
-        |r, s| s.one(r.shared.measured.visits.load(Relaxed)),
-    ),
-    gauge(
-        "crivello_urls_seen",
-        "URLs",
-        &[],
-        "URLs that are known here, replicas of other agents' URLs included",
-        |r, s| s.one(r.totals.seen),
-    ),
-    gauge("crivello_urls_queued", "URLs", &[], "URLs that this agent will fetch", |r, s| {
-        s.one(r.totals.own_queued);
-    }),
-    gauge(
-        "crivello_urls_queued_for_others",
-        "URLs",
-        &[],
-        "Queued URLs of groups of which this agent holds replicas",
-        |r, s| s.one(r.totals.queued.saturating_sub(r.totals.own_queued)),
-    ),
-    gauge("crivello_hosts_known", "hosts", &[], "Hosts that have a row on disk", |r, s| {
-        s.one(r.totals.hosts);
-    }),
-    gauge(
-        "crivello_pages_left",
-        "pages",
-        &[],
-        "Pages that all agents together may still fetch under limits.pages-max; absent without that limit, and until the coordinator has granted a quota",
-        |r, s| {
-            if let Some(left) = r.snapshot.pages_left {
-                s.one(left);
-            }
-        },
-    ),
+    gauge("crivello_build_info", "1")
+        .labels(&["version", "crawl"])
+        .help("Always 1: the version of the program and the id of the crawl")
+        .read(|r, s| s.of(&[env!("CARGO_PKG_VERSION"), &r.crawl_id], 1_u64)),
+    gauge("crivello_uptime_seconds", "seconds")
+        .help("Time since this run began")
+        .read(|r, s| s.one(r.snapshot.elapsed)),
+    counter("crivello_crawling_seconds_total", "seconds")
+        .help("Time spent crawling, over all runs")
+        .read(|r, s| s.one(r.totals.elapsed)),
+    counter("crivello_pages_fetched_total", "pages")
+        .help("Responses that count as pages and are archived")
+        .read(|r, s| s.one(r.totals.pages)),
+    counter("crivello_fetched_bytes_total", "bytes")
+        .help("Bytes of the bodies of these pages, as received")
+        .read(|r, s| s.one(r.totals.bytes)),
+    counter("crivello_responses_total", "pages")
+        .labels(&["status"])
+        .help("These pages by the first digit of their status, 1xx to 5xx")
+        .read(|r, s| s.each(CLASSES.into_iter().zip(r.snapshot.by_class))),
+    counter("crivello_pages_duplicate_total", "pages")
+        .help("Pages whose content had been archived before")
+        .read(|r, s| s.one(r.totals.duplicates)),
+    counter("crivello_pages_truncated_total", "pages")
+        .help("Pages whose bodies were cut off")
+        .read(|r, s| s.one(r.totals.truncated)),
+    counter("crivello_robots_fetched_total", "responses")
+        .help("Responses to requests for robots.txt")
+        .read(|r, s| s.one(r.totals.robots)),
+    counter("crivello_failures_total", "attempts")
+        .labels(&["kind"])
+        .help("Requests without a usable response, by kind")
+        .read(|r, s| {
+            s.each(Failure::ALL.map(|kind| (kind.name(), r.totals.failures[kind as usize])));
+        }),
+    counter("crivello_retries_total", "attempts")
+        .help("Failed requests that will be retried")
+        .read(|r, s| s.one(r.totals.retries)),
+    counter("crivello_discards_total", "URLs")
+        .labels(&["reason"])
+        .help("URLs and pages that were discarded for good, by reason")
+        .read(|r, s| {
+            s.each(Discard::ALL.map(|reason| (reason.name(), r.totals.discards.get(reason))));
+        }),
+    counter("crivello_links_found_total", "links")
+        .help("Links found on pages, before the sieve")
+        .read(|r, s| s.one(r.totals.links)),
+    counter("crivello_visits_begun_total", "visits")
+        .help("Visits to hosts that began, in this run")
+        .read(|r, s| s.one(r.shared.measured.visits.load(Relaxed))),
+    gauge("crivello_urls_seen", "URLs")
+        .help("URLs that are known here, replicas of other agents' URLs included")
+        .read(|r, s| s.one(r.totals.seen)),
+    gauge("crivello_urls_queued", "URLs")
+        .help("URLs that this agent will fetch")
+        .read(|r, s| s.one(r.totals.own_queued)),
+    gauge("crivello_urls_queued_for_others", "URLs")
+        .help("Queued URLs of groups of which this agent holds replicas")
+        .read(|r, s| s.one(r.totals.queued.saturating_sub(r.totals.own_queued))),
+    gauge("crivello_hosts_known", "hosts")
+        .help("Hosts that have a row on disk")
+        .read(|r, s| s.one(r.totals.hosts)),
+    gauge("crivello_pages_left", "pages")
+        .help(
+            "Pages that all agents together may still fetch under limits.pages-max; absent \
+             without that limit, and until the coordinator has granted a quota",
+        )
+        .read(|r, s| r.snapshot.pages_left.into_iter().for_each(|left| s.one(left))),
 ];

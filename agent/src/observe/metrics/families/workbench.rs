@@ -5,15 +5,16 @@ use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub const ALL: &[MetricFamily<Reading>] = &[
-    gauge(
-        "crivello_hosts",
-        "hosts",
-        &["state"],
-        "Hosts in memory by what they wait for: waiting (a delay), resting (over a minute, or a \
-         backoff), resolving, paused (by people), dry (URLs from the disk), away (another host's robots.txt), visited",
-        |r, s| {
+    gauge("crivello_hosts", "hosts")
+        .labels(&["state"])
+        .help(
+            "Hosts in memory by what they wait for: waiting (a delay), resting (over a minute, \
+             or a backoff), resolving, paused (by people), dry (URLs from the disk), away \
+             (another host's robots.txt), visited",
+        )
+        .read(|r, s| {
             let census = &r.census;
-            for (state, n) in [
+            s.each([
                 ("waiting", census.waiting),
                 ("resting", census.resting),
                 ("resolving", census.resolving),
@@ -21,88 +22,60 @@ pub const ALL: &[MetricFamily<Reading>] = &[
                 ("dry", census.dry),
                 ("away", census.away),
                 ("visited", census.in_flight),
-            ] {
-                s.of(&[state], n);
-            }
-        },
-    ),
-    gauge(
-        "crivello_addresses",
-        "addresses",
-        &[],
-        "IP addresses in memory, including those without hosts whose delay has not passed",
-        |r, s| s.one(r.census.ips),
-    ),
-    gauge(
-        "crivello_addresses_ready",
-        "addresses",
-        &[],
-        "IP addresses that can be visited now",
-        |r, s| s.one(r.census.ips_ready),
-    ),
-    gauge("crivello_front_wanted", "addresses", &[], "Target size of the front", |r, s| {
-        s.one(r.census.front_wanted);
-    }),
-    gauge(
-        "crivello_front_held",
-        "addresses",
-        &[],
-        "Size of the front: addresses with hosts, and hosts without an address yet",
-        |r, s| s.one(r.census.front_held),
-    ),
-    gauge(
-        "crivello_window_urls",
-        "URLs",
-        &[],
-        "URLs in memory: the heads of the queues of hosts on the workbench; a long URL counts for several",
-        |r, s| s.one(r.census.window_urls),
-    ),
-    gauge("crivello_visits", "visits", &[], "Visits in flight", |r, s| {
-        s.one(r.shared.status.visits.load(Relaxed));
-    }),
-    gauge(
-        "crivello_visits_max",
-        "visits",
-        &[],
-        "Maximum number of visits in flight: fetch.visits-max, or less if the limit of open files is too low",
-        |r, s| s.one(u64::from(r.shared.settings.fetch.visits_max)),
-    ),
-    counter(
-        "crivello_scheduler_idle_seconds_total",
-        "seconds",
-        &["reason"],
-        "Time in which the scheduler had nothing to do, by the bottleneck at that time, in this run",
-        |r, s| {
-            for (reason, time) in r.shared.measured.idle.read() {
-                s.of(&[reason], time);
-            }
-        },
-    ),
-    gauge(
-        "crivello_condition",
-        "1",
-        &["condition"],
-        "1 while the condition holds: disk-full, offline, dns-silent, limit-reached, paused, no-lease",
-        |r, s| {
+            ]);
+        }),
+    gauge("crivello_addresses", "addresses")
+        .help("IP addresses in memory, including those without hosts whose delay has not passed")
+        .read(|r, s| s.one(r.census.ips)),
+    gauge("crivello_addresses_ready", "addresses")
+        .help("IP addresses that can be visited now")
+        .read(|r, s| s.one(r.census.ips_ready)),
+    gauge("crivello_front_wanted", "addresses")
+        .help("Target size of the front")
+        .read(|r, s| s.one(r.census.front_wanted)),
+    gauge("crivello_front_held", "addresses")
+        .help("Size of the front: addresses with hosts, and hosts without an address yet")
+        .read(|r, s| s.one(r.census.front_held)),
+    gauge("crivello_window_urls", "URLs")
+        .help(
+            "URLs in memory: the heads of the queues of hosts on the workbench; a long URL \
+             counts for several",
+        )
+        .read(|r, s| s.one(r.census.window_urls)),
+    gauge("crivello_visits", "visits")
+        .help("Visits in flight")
+        .read(|r, s| s.one(r.shared.status.visits.load(Relaxed))),
+    gauge("crivello_visits_max", "visits")
+        .help(
+            "Maximum number of visits in flight: fetch.visits-max, or less if the limit of open \
+             files is too low",
+        )
+        .read(|r, s| s.one(u64::from(r.shared.settings.fetch.visits_max))),
+    counter("crivello_scheduler_idle_seconds_total", "seconds")
+        .labels(&["reason"])
+        .help(
+            "Time in which the scheduler had nothing to do, by the bottleneck at that time, in \
+             this run",
+        )
+        .read(|r, s| s.each(r.shared.measured.idle.read())),
+    gauge("crivello_condition", "1")
+        .labels(&["condition"])
+        .help(
+            "1 while the condition holds: disk-full, offline, dns-silent, limit-reached, \
+             paused, no-lease",
+        )
+        .read(|r, s| {
             let shared = &r.shared;
-            let no_lease = !shared.fetch_deadline.is_open(shared.clock.now());
-            for (condition, is_so) in [
+            s.each([
                 ("disk-full", shared.status.disk_full.load(Relaxed)),
                 ("offline", shared.status.offline.load(Relaxed)),
                 ("dns-silent", shared.status.dns_silent.load(Relaxed)),
                 ("limit-reached", shared.status.limit_reached.load(Relaxed)),
                 ("paused", shared.status.paused.load(Relaxed)),
-                ("no-lease", no_lease),
-            ] {
-                s.of(&[condition], is_so);
-            }
-        },
-    ),
-    counter(
-        "crivello_stray_answers_total",
-        "answers",
-        &[],
-        "Replies for hosts that are no longer in memory, in this run",
-        |r, s| s.one(r.census.unknown_host_replies),
-    ),
+                ("no-lease", !shared.fetch_deadline.is_open(shared.clock.now())),
+            ]);
+        }),
+    counter("crivello_stray_answers_total", "answers")
+        .help("Replies for hosts that are no longer in memory, in this run")
+        .read(|r, s| s.one(r.census.unknown_host_replies)),
 ];

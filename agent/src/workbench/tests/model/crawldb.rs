@@ -2,12 +2,12 @@
 
 use super::{Dice, Event, Events};
 use crate::messages::{
-    DueHost, Queued, RobotsRecord, Signal, ToFrontier, ToWorkbench, Verdict, Visit, VisitTask,
+    DueHost, Queued, RobotsRecord, ToFrontier, ToWorkbench, Verdict, Visit, VisitTask,
 };
 use crate::workbench::tests::fixture::{HTTP, HTTPS, key, url};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
-use crivello_common::politeness::{HostState, Retry, retry};
+use crivello_common::politeness::{HostState, Retry, VisitSignal, retry};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::collections::{BTreeMap, VecDeque};
@@ -75,7 +75,9 @@ impl CrawlDb {
     ) -> Option<ToWorkbench> {
         match note {
             ToFrontier::BlockedBy { .. } => {}
-            ToFrontier::NameFailed { .. } => {}
+            ToFrontier::NameFailed { .. }
+            | ToFrontier::NameResolved { .. }
+            | ToFrontier::RobotsRedirectRefused => {}
             ToFrontier::WantHosts { hosts } => self.wanted = hosts,
             ToFrontier::Refill { host } => {
                 let row = self.rows.get_mut(&host).unwrap();
@@ -218,9 +220,9 @@ impl CrawlDb {
         returned.append(&mut row.in_workbench);
         row.in_workbench = returned;
         let failure = match verdict.signal {
-            Signal::Well => None,
-            Signal::SlowDown(_) => Some(crivello_common::failure::Failure::SlowDown),
-            Signal::Failed(kind) => Some(kind),
+            VisitSignal::Healthy => None,
+            VisitSignal::SlowDown(_) => Some(crivello_common::failure::Failure::SlowDown),
+            VisitSignal::Failed(kind) => Some(kind),
         };
         let n_tried = flying.len();
         for (i, mut url) in flying.into_iter().enumerate() {
@@ -301,6 +303,8 @@ impl Row {
             } else {
                 self.pages_max - self.pages
             },
+            resolved: false,
+            answered: false,
         }
     }
 

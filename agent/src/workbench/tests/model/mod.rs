@@ -14,14 +14,16 @@ mod witness;
 
 use super::fixture::{ms, secs};
 use crate::messages::{
-    Resolution, ResolveError, Resolved, RobotsAnswer, RobotsOutcome, Signal, ToWorkbench, Verdict,
-    Visit, VisitTask,
+    NameRequest, Resolution, ResolveError, Resolved, RobotsAnswer, RobotsOutcome, ToWorkbench,
+    Verdict, Visit, VisitTask,
 };
 use crate::workbench::Workbench;
 use crawldb::CrawlDb;
 use crivello_common::config::{PolitenessMode, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
+use crivello_common::identity::KeyedHasher;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use proptest::prelude::*;
@@ -102,7 +104,7 @@ impl World {
         let settings = settings(&mut dice);
         let now = Timestamp::from_secs(1_700_000_000);
         Self {
-            workbench: Workbench::new(&settings, now, false),
+            workbench: Workbench::new(&settings, KeyedHasher::with_public_key(), now, false),
             crawldb: CrawlDb::new(&mut dice),
             witness: Witness::new(&settings),
             fetchers: settings.fixed.fetch.visits_max as usize,
@@ -207,7 +209,7 @@ impl World {
         while let Some(due) = self.crawldb.due(self.now, &mut self.dice) {
             self.later(200, Event::Note(ToWorkbench::Due(Box::new(due))));
         }
-        for (host, _) in self.workbench.take_to_resolve() {
+        for NameRequest { host, .. } in self.workbench.take_to_resolve() {
             let answer = self.snapshot(host);
             self.later(3_000, Event::Resolved(Resolution { host, answer }));
         }
@@ -235,12 +237,14 @@ impl World {
             signal: self.signal(),
             returned: Vec::new(),
             pages: 0,
+            answered: false,
             robots: None,
+            certified: false,
         };
         match visit.task {
             VisitTask::Robots(request) => {
                 let found = self.robots(verdict.signal);
-                verdict.robots = Some(RobotsAnswer { request, found });
+                verdict.robots = Some(RobotsAnswer { request, found, verified: false });
             }
             VisitTask::Pages { mut urls, .. } => {
                 let tried = if self.dice.percent(self.trouble) {
@@ -251,28 +255,28 @@ impl World {
                 verdict.returned = urls.split_off(tried as usize);
                 verdict.requests = tried as u32;
                 if tried == 0 {
-                    verdict.signal = Signal::Well;
+                    verdict.signal = VisitSignal::Healthy;
                 }
-                let failed = verdict.signal != Signal::Well;
+                let failed = verdict.signal != VisitSignal::Healthy;
                 verdict.pages = tried as u32 - u32::from(failed);
             }
         }
         verdict
     }
 
-    fn signal(&mut self) -> Signal {
+    fn signal(&mut self) -> VisitSignal {
         if !self.dice.percent(self.trouble) {
-            return Signal::Well;
+            return VisitSignal::Healthy;
         }
         match self.dice.below(4) {
-            0 => Signal::SlowDown(None),
-            1 => Signal::SlowDown(Some(secs(self.dice.below(400)))),
-            _ => Signal::Failed(Failure::ALL[2 + self.dice.below(12) as usize]),
+            0 => VisitSignal::SlowDown(None),
+            1 => VisitSignal::SlowDown(Some(secs(self.dice.below(400)))),
+            _ => VisitSignal::Failed(Failure::ALL[2 + self.dice.below(12) as usize]),
         }
     }
 
-    fn robots(&mut self, signal: Signal) -> RobotsOutcome {
-        if signal != Signal::Well || self.dice.percent(self.trouble / 2) {
+    fn robots(&mut self, signal: VisitSignal) -> RobotsOutcome {
+        if signal != VisitSignal::Healthy || self.dice.percent(self.trouble / 2) {
             return RobotsOutcome::Unreachable;
         }
         match self.dice.below(10) {
@@ -280,7 +284,7 @@ impl World {
             6..8 => RobotsOutcome::Missing,
             _ => {
                 let (name, path) = (self.crawldb.any_name(&mut self.dice), self.dice.below(3));
-                let url = format!("https://{name}/{path}/robots.txt");
+                let url = format!("https://{name}:{}/robots.txt", 8_080 + path);
                 RobotsOutcome::Redirect(CrawlUrl::parse(&url).unwrap())
             }
         }
@@ -321,7 +325,8 @@ impl World {
         self.events.clear();
         self.in_flight = 0;
         self.now = self.now + ms(self.dice.below(3_000));
-        self.workbench = Workbench::new(&self.settings, self.now, true);
+        self.workbench =
+            Workbench::new(&self.settings, KeyedHasher::with_public_key(), self.now, true);
     }
 
     fn finish(&mut self) {

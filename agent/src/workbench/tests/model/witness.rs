@@ -1,10 +1,9 @@
 //! Witness: an outside observer that checks the promises of the workbench against its own records.
 
-use crate::messages::{
-    Resolution, RobotsOutcome, RobotsRequest, Signal, Verdict, Visit, VisitTask,
-};
+use crate::messages::{Resolution, RobotsOutcome, RobotsRequest, Verdict, Visit, VisitTask};
 use crivello_common::config::{PolitenessMode, Settings};
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::VisitSignal;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::collections::{HashMap, HashSet};
@@ -86,7 +85,7 @@ impl Witness {
             self.ips_next.insert(ip, now + self.settings.live.politeness.ip_delay);
             self.connections.insert(host, (ip, now + self.settings.fixed.fetch.keep_alive));
         }
-        if let Signal::SlowDown(Some(wait)) = verdict.signal {
+        if let VisitSignal::SlowDown(Some(wait)) = verdict.signal {
             self.put_off(host, now + wait);
         }
         if let Some(answer) = &verdict.robots {

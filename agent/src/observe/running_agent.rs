@@ -1,0 +1,29 @@
+//! The parts of a running member of a cluster that its API reads.
+
+use crate::cluster::Inbox;
+use crate::messages::SchedulerQueues;
+use crate::observe::metrics::AgentMetrics;
+use crate::process::RulesInForce;
+use crate::shared::Shared;
+use crate::storage::Database;
+use crivello_common::view::AgentId;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Parts of an agent that has joined.
+pub struct RunningAgent {
+    pub id: AgentId,
+    pub name: String,
+    pub crawl_id: String,
+    pub process: u64,
+    pub shared: Shared,
+    pub rules: RulesInForce,
+    pub disk: Arc<Database>,
+    /// Directory of the archive.
+    pub archive: PathBuf,
+    /// The copy of the view and of the settings.
+    pub view_file: PathBuf,
+    pub queues: Arc<SchedulerQueues>,
+    pub inbox: Inbox,
+    pub meter: AgentMetrics,
+}

@@ -1,0 +1,116 @@
+//! Liveness: whose lease is renewed, and who is declared dead.
+//!
+//! The lease of a member is renewed only while its engines make progress, while it follows the
+//! views, and while it reaches the other members. See [`MembershipRules`](super::MembershipRules)
+//! for the bounds.
+
+use super::cut_links::Exclusion;
+use super::{Lease, Members, ProcessId};
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, AgentState, RunState};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Members {
+    /// Returns true if the lease of a member that has just reported may be renewed.
+    pub(super) fn may_renew(&self, id: AgentId) -> bool {
+        let Some(lease) = self.leases.get(&id) else { return false };
+        let behind = lease.behind_since.map(|since| self.now.since(since)).unwrap_or_default();
+        let gives_way = self.cut.gives_way.is_some_and(|(member, _)| member == id);
+        self.view.run == RunState::Stopping
+            || (lease.report.stalled < self.rules.stall_max()
+                && behind < self.rules.lag_max()
+                && !gives_way)
+    }
+
+    /// Renews a lease, and returns its end.
+    pub(super) fn renew(&mut self, id: AgentId, process: ProcessId) -> Timestamp {
+        let until = self.now + self.rules.lease;
+        let lease = self.leases.entry(id).or_insert_with(|| Lease {
+            until,
+            process,
+            heard: None,
+            report: super::HeartbeatReport::default(),
+            behind_since: Some(self.now),
+        });
+        (lease.until, lease.process) = (until, process);
+        until
+    }
+
+    /// Returns true if the lease of a living member is over.
+    pub(super) fn is_silent(&self, id: AgentId) -> bool {
+        self.view.run != RunState::Stopping
+            && self.alive(id).is_ok()
+            && self.leases.get(&id).is_none_or(|lease| lease.until <= self.now)
+    }
+
+    fn was_heard_lately(&self, id: AgentId) -> bool {
+        let heard = self.leases.get(&id).and_then(|lease| lease.heard);
+        heard.is_some_and(|heard| self.now < heard + self.rules.lease / 2)
+    }
+
+    /// Declares all members dead whose leases have expired, in one new epoch: all of them or none,
+    /// because no group is taken over while one of them counts as alive.
+    pub(super) fn expire(&mut self) {
+        self.conflict = None;
+        if self.view.run == RunState::Stopping {
+            return;
+        }
+        let living = self.living();
+        let over: BTreeSet<AgentId> =
+            living.iter().copied().filter(|&id| self.is_silent(id)).collect();
+        if over.is_empty() {
+            return;
+        }
+        let alive: BTreeSet<AgentId> = living.difference(&over).copied().collect();
+        let survivors = alive.iter().copied().filter(|&id| self.was_heard_lately(id)).collect();
+        let checked = self.usable.check(&alive, &survivors, self.now, self.rules.peer_lease);
+        if let Err(conflict) = checked {
+            self.conflict = Some(conflict);
+            return;
+        }
+        self.view.epoch += 1;
+        for &id in &over {
+            self.on_death(id);
+            self.exclude(id);
+        }
+        for agent in self.view.agents.iter_mut().filter(|agent| over.contains(&agent.id)) {
+            agent.state = AgentState::Dead;
+            agent.unreplicated = self.unreplicated.contains_key(&agent.id);
+        }
+    }
+
+    /// Finds links between members that do not work, and which member must give way.
+    pub(super) fn check_links(&mut self) {
+        let heard = |id: &AgentId| self.was_heard_lately(*id);
+        let members: BTreeSet<AgentId> = self.living().into_iter().filter(heard).collect();
+        let mut broken = BTreeMap::new();
+        for (&id, lease) in self.leases.iter().filter(|(id, _)| members.contains(id)) {
+            let others = lease.report.unreachable.iter().filter(|other| members.contains(other));
+            for &other in others.filter(|other| **other != id) {
+                let link = (id.min(other), id.max(other));
+                broken.insert(link, self.cut.since.get(&link).copied().unwrap_or(self.now));
+            }
+        }
+        let limit = self.rules.cut_max();
+        let old = broken.iter().filter(|&(_, &since)| self.now.since(since) >= limit);
+        let old: Vec<(AgentId, AgentId)> = old.map(|(&link, _)| link).collect();
+        let n_links = |id: AgentId| old.iter().filter(|link| link.0 == id || link.1 == id).count();
+        // The one with more broken links gives way, else the younger one.
+        let weakness = |id: AgentId| {
+            let joined = self.view.agent(id).map_or(0, |agent| agent.joined_epoch);
+            (n_links(id), joined, id)
+        };
+        let ends = old.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+        self.cut.gives_way = ends.max_by_key(|&(id, _)| weakness(id));
+        self.cut.since = broken;
+    }
+
+    /// Excludes a member that is declared dead because it could not reach another one.
+    fn exclude(&mut self, id: AgentId) {
+        if let Some((member, other)) = self.cut.gives_way.filter(|&(member, _)| member == id) {
+            let n_deaths = self.exclusions.get(&member).map_or(1, |last| last.n_deaths + 1);
+            let until = self.now + self.rules.exclusion(n_deaths);
+            self.exclusions.insert(member, Exclusion { other, n_deaths, until });
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Obstacles: what a person should know about the members.
+
+use super::Members;
+use crivello_common::obstacle::{Obstacle, ObstacleKind};
+use crivello_common::view::{AgentId, AgentState, RunState};
+use std::time::Duration;
+
+impl Members {
+    /// Returns all obstacles, those of living members first.
+    #[must_use]
+    pub fn obstacles(&self) -> Vec<Obstacle> {
+        let of = |kind, agent, since| {
+            let (others, disk_full) = (Vec::new(), false);
+            Obstacle { kind, agent, since, others, disk_full }
+        };
+        let mut obstacles = Vec::new();
+        if self.view.run != RunState::Stopping {
+            for agent in self.view.living() {
+                let Some(lease) = self.leases.get(&agent.id) else { continue };
+                let behind = lease.behind_since.map(|since| self.now.since(since));
+                let behind = behind.unwrap_or_default();
+                let silent = self.now.since(lease.until);
+                if self.is_silent(agent.id) {
+                    // For a moment, the others may not have been heard yet.
+                    if silent >= self.rules.lease / 2 {
+                        let silent = silent + self.rules.lease;
+                        let others = self.conflict.iter().flat_map(|conflict| {
+                            conflict.grantors.iter().chain([&conflict.agent]).copied()
+                        });
+                        let others = others.filter(|other| *other != agent.id).collect();
+                        let undecided = of(ObstacleKind::Undecided, agent.id, silent);
+                        obstacles.push(Obstacle { others, ..undecided });
+                    }
+                } else if lease.report.stalled >= self.rules.lease / 2 {
+                    let stalled = of(ObstacleKind::Stalled, agent.id, lease.report.stalled);
+                    obstacles.push(Obstacle { disk_full: lease.report.disk_full, ..stalled });
+                } else if behind >= self.rules.lease {
+                    obstacles.push(of(ObstacleKind::Lagging, agent.id, behind));
+                }
+            }
+            for (&(a, b), &since) in &self.cut.since {
+                let since = self.now.since(since);
+                if since >= self.rules.peer_lease {
+                    let cut = of(ObstacleKind::CutLink, a, since);
+                    obstacles.push(Obstacle { others: vec![b], ..cut });
+                }
+            }
+        }
+        obstacles.extend(self.obstacles_of_dead(of));
+        obstacles
+    }
+
+    fn obstacles_of_dead(
+        &self,
+        of: impl Fn(ObstacleKind, AgentId, Duration) -> Obstacle,
+    ) -> Vec<Obstacle> {
+        let mut obstacles = Vec::new();
+        let dead = self.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
+        for agent in dead.clone().filter(|agent| agent.unreplicated) {
+            obstacles.push(of(ObstacleKind::OnlyCopy, agent.id, Duration::ZERO));
+        }
+        let uncovered = self.uncovered();
+        if uncovered.len() >= self.rules.replication.max(1) {
+            let too_many = of(ObstacleKind::TooManyDead, uncovered[0], Duration::ZERO);
+            obstacles.push(Obstacle { others: uncovered, ..too_many });
+            return obstacles;
+        }
+        for id in uncovered {
+            let others = self.copying_since(self.deaths.get(&id).map_or(0, |death| death.epoch));
+            let copying = of(ObstacleKind::Copying, id, Duration::ZERO);
+            obstacles.push(Obstacle { others, ..copying });
+        }
+        obstacles
+    }
+}

@@ -1,0 +1,185 @@
+//! A new record for a coordinator whose directory is lost, from the copies of the view that the
+//! agents keep.
+//!
+//! The newest copy counts. Its epoch is raised by so much that no view of the lost coordinator can
+//! have a later one. What the copies do not tell is assumed the worst: each agent may still use any
+//! of the views in them, and may be the only one that has its data, until it reports otherwise.
+
+use crate::error::CoordinatorError;
+use crate::members::{Death, MembersRecord, PublishedViews};
+use crate::state_file::{Record, StateFile, StoredSettings};
+use crivello_common::config::{Settings, TypedSettings};
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, AgentState, View};
+use crivello_proto::v1::ClusterView;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Increase of the epoch: more views than a crawl ever publishes while an agent is not reached.
+const EPOCHS: u64 = 1 << 32;
+/// Increase of the settings revision.
+const REVISIONS: u64 = 1 << 32;
+/// Increase of the next id: more agents than were added since any of the copies.
+const IDS: u32 = 1 << 16;
+
+/// A record that was made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Id of the crawl.
+    pub crawl_id: String,
+    /// The view of the new record.
+    pub view: View,
+    /// Epoch of the newest copy.
+    pub newest: u64,
+}
+
+/// Makes a record in `dir` from the copies of agents of one crawl. The key of the crawl must be in
+/// `dir`, or in one of the directories `key_from`: it is never drawn anew.
+///
+/// # Errors
+/// [`CoordinatorError::Refused`] if `dir` is in use, or if the copies are none, invalid or of several
+/// crawls; [`CoordinatorError::Broken`] if there is no key or the disk fails.
+pub fn rebuild(
+    dir: &Path,
+    copies: &[ClusterView],
+    key_from: &[PathBuf],
+    now: Timestamp,
+) -> Result<Rebuilt, CoordinatorError> {
+    let refused = |why: String| CoordinatorError::Refused(why);
+    let mut views = Vec::new();
+    for copy in copies {
+        let view = View::try_from(copy.view.clone().unwrap_or_default());
+        let view = view.map_err(|error| refused(format!("a copy is invalid: {error}")))?;
+        views.push((view, copy));
+    }
+    let newest = views.iter().max_by_key(|(view, _)| view.epoch);
+    let (newest, copy) =
+        newest.ok_or_else(|| refused("no copy of the view is given".to_owned()))?;
+    if let Some((_, other)) = views.iter().find(|(_, other)| other.crawl_id != copy.crawl_id) {
+        let (a, b) = (&copy.crawl_id, &other.crawl_id);
+        return Err(refused(format!("the copies are of two crawls, {a} and {b}")));
+    }
+    let latest = copies.iter().max_by_key(|copy| copy.settings_revision).unwrap_or(copy);
+    let settings = Settings::from_toml("the settings of the newest copy", &latest.settings)
+        .map_err(|errors| refused(errors.to_string()))?;
+    let record = Record {
+        crawl_id: copy.crawl_id.clone(),
+        begun: now.to_string(),
+        meaning: settings.fingerprint_text(),
+        members: members(newest, views.iter().map(|(view, _)| view)),
+        settings: StoredSettings {
+            revision: latest.settings_revision + REVISIONS,
+            toml: latest.settings.clone(),
+            given: TypedSettings::new(),
+        },
+        ..Record::default()
+    };
+    StateFile::create(dir, &record, key_from)?;
+    let view = record.members.view;
+    Ok(Rebuilt { crawl_id: record.crawl_id, view, newest: newest.epoch })
+}
+
+fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> MembersRecord {
+    let mut view = newest.clone();
+    view.epoch += EPOCHS;
+    let ids = |view: &View| -> Vec<AgentId> {
+        let agents = view.agents.iter().map(|agent| agent.id);
+        agents.chain(view.refetched.iter().copied()).collect()
+    };
+    let mut usable = Vec::new();
+    let mut id_max = 0;
+    for copy in copies {
+        let living: BTreeSet<AgentId> = copy.living().map(|agent| agent.id).collect();
+        // Agents may also use later views, up to the last one of the lost coordinator.
+        let views = PublishedViews { first: copy.epoch, last: view.epoch - 1, living };
+        if !usable.iter().any(|known: &PublishedViews| known.living == views.living) {
+            usable.push(views);
+        }
+        id_max = ids(copy).into_iter().map(|id| id.0).fold(id_max, u32::max);
+    }
+    usable.sort_by_key(|views| views.first);
+    let in_state = |state| view.agents.iter().filter(move |agent| agent.state == state);
+    let dead = in_state(AgentState::Dead);
+    let death = Death { epoch: view.epoch, covered: false };
+    MembersRecord {
+        next_id: id_max.saturating_add(IDS),
+        draining: in_state(AgentState::Draining).map(|agent| agent.id).collect(),
+        unreplicated: view.living().map(|agent| (agent.id, view.epoch)).collect(),
+        deaths: dead.map(|agent| (agent.id, death)).collect(),
+        usable,
+        view,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored_settings;
+    use crivello_common::identity::IdentityKey;
+    use crivello_common::view::Agent;
+    use tempfile::tempdir;
+
+    fn copy(crawl_id: &str, epoch: u64, revision: u64) -> ClusterView {
+        let agent = |id: u32, state| Agent {
+            id: AgentId(id),
+            name: format!("agent-{id}"),
+            address: format!("a:{id}"),
+            slot: id as u16,
+            weight: 1,
+            state,
+            joined_epoch: 1,
+            disk_id: u64::from(id),
+            unreplicated: false,
+        };
+        let agents = vec![agent(1, AgentState::Active), agent(3, AgentState::Dead)];
+        let view = View { epoch, agents, refetched: vec![AgentId(9)], ..View::default() };
+        let mut settings = Settings::default();
+        settings.fixed.identity.contact = "you@example.com".to_owned();
+        ClusterView {
+            crawl_id: crawl_id.to_owned(),
+            view: Some((&view).into()),
+            settings: settings.to_toml(),
+            settings_revision: revision,
+        }
+    }
+
+    #[test]
+    fn a_record_is_made_from_the_newest_copy() {
+        let (dir, agent) = (tempdir().unwrap(), tempdir().unwrap());
+        let now = Timestamp::from_secs(1);
+        let copies = || vec![copy("c", 5, 2), copy("c", 7, 1)];
+        let error = rebuild(dir.path(), &copies(), &[agent.path().into()], now).unwrap_err();
+        assert!(error.to_string().contains("copy the file from"), "{error}");
+        let key = IdentityKey::draw().unwrap();
+        key.write(agent.path(), "c").unwrap();
+        let made = rebuild(dir.path(), &copies(), &[agent.path().into()], now).unwrap();
+        assert!(IdentityKey::read(dir.path(), "c").unwrap() == key, "another key");
+        assert_eq!((made.crawl_id.as_str(), made.newest), ("c", 7));
+        assert!(made.view.epoch > 7 + (1 << 30));
+        let stored = stored_settings(dir.path()).unwrap().unwrap();
+        assert_eq!(stored.revision, 2 + REVISIONS);
+        let mut settings = Settings::from_toml("stored", &stored.toml).unwrap();
+        let opened =
+            StateFile::open(dir.path(), &settings, TypedSettings::new(), now).unwrap().record;
+        assert_eq!(opened.crawl_id, "c");
+        assert_eq!(opened.members.next_id, 9 + IDS, "a removed agent's id may be given again");
+        assert!(opened.members.unreplicated.contains_key(&AgentId(1)));
+        assert_eq!(opened.members.deaths.len(), 1);
+        // The settings that never change are those of the crawl.
+        settings.fixed.cluster.replication += 1;
+        assert!(StateFile::open(dir.path(), &settings, TypedSettings::new(), now).is_err());
+    }
+
+    #[test]
+    fn a_record_is_never_overwritten_and_two_crawls_are_not_mixed() {
+        let dir = tempdir().unwrap();
+        IdentityKey::draw().unwrap().write(dir.path(), "c").unwrap();
+        let now = Timestamp::from_secs(1);
+        let error =
+            |copies: Vec<_>| rebuild(dir.path(), &copies, &[], now).unwrap_err().to_string();
+        assert!(error(Vec::new()).contains("no copy"));
+        assert!(error(vec![copy("c", 5, 1), copy("d", 6, 1)]).contains("two crawls"));
+        rebuild(dir.path(), &[copy("c", 5, 1)], &[], now).unwrap();
+        assert!(error(vec![copy("c", 5, 1)]).contains("already has a record"));
+    }
+}

@@ -1,0 +1,72 @@
+//! A small file system, for tests of full disks. It is a tmpfs, which needs root; elsewhere such tests
+//! are skipped.
+
+use crate::skipped;
+use rustix::fs::statvfs;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+const BLOCK: usize = 64 << 10;
+
+/// A small file system that is unmounted when dropped.
+#[derive(Debug)]
+pub struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    /// Mounts a file system of this size; `None` if the test must be skipped, because that needs root.
+    ///
+    /// # Panics
+    /// Panics if there is no temporary directory.
+    #[must_use]
+    pub fn mount(size: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "crivello-test"])
+            .arg(dir.path())
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self(dir)),
+            other => {
+                skipped(&format!("no tmpfs can be mounted: {other:?}"));
+                None
+            }
+        }
+    }
+
+    /// Returns the root of the file system.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn free(&self) -> u64 {
+        let disk = statvfs(self.path()).expect("the free space of the disk");
+        disk.f_bavail * disk.f_frsize
+    }
+
+    /// Fills the disk until less than `rest` bytes are free. Returns the file to delete.
+    ///
+    /// # Panics
+    /// Panics if nothing can be written at all.
+    #[must_use]
+    pub fn fill(&self, rest: u64) -> PathBuf {
+        let path = self.path().join("ballast");
+        let mut file = File::create(&path).expect("created");
+        while self.free() >= rest {
+            let block = vec![0x55; BLOCK.min(usize::try_from(self.free()).unwrap_or(BLOCK).max(1))];
+            if file.write_all(&block).is_err() {
+                break;
+            }
+        }
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).output();
+    }
+}

@@ -1,0 +1,274 @@
+//! Random faults of real processes, one after another, without waiting for the cluster to settle:
+//! joins, drains, kills with and without the disk, frozen processes, cuts between any two, restarts
+//! and isolation of the coordinator. `chaos.rs` has more faults a second, in one process.
+//!
+//! Nothing is lost, no host is visited by two agents at once or too early, and each page that was
+//! answered is in an archive. Pages that an agent fetched while it was cut off, or that were in flight
+//! when it died, are fetched again.
+//!
+//! The order of faults follows from the seed; their exact times do not.
+//! `CRIVELLO_TEST_CHAOS_MINUTES` sets how long faults happen; `make nightly` lets them happen for an
+//! hour.
+
+use crivello_tests::cluster::{COORDINATOR, Way};
+use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
+use crivello_tests::{Cluster, env_value, seed};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use simweb::{PageKind, Robots, Spec};
+use std::time::{Duration, Instant};
+
+const N_HOSTS: u32 = 40;
+const DELAY: Duration = Duration::from_millis(250);
+const IP_DELAY: Duration = Duration::from_millis(40);
+/// Minimum number of agents that are neither dead nor drained: with two replicas, one may die.
+const ALIVE_MIN: usize = 3;
+const ALIVE_MAX: usize = 5;
+/// Maximum time for which a process is frozen, or a link is cut.
+const AWAY_MAX: Duration = Duration::from_secs(8);
+/// Pages that agents may fetch in that time although others take their groups over.
+const UNHEARD_MAX: u64 = 300;
+
+/// A fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Join,
+    Drain,
+    Restart,
+    /// An agent dies and returns with its disk at once.
+    KillRestart,
+    /// An agent dies and returns with its disk some faults later.
+    Kill,
+    Return,
+    /// An agent dies and its disk is deleted.
+    LoseDisk,
+    /// An agent stands still for a while.
+    Freeze,
+    /// Two agents, or an agent and the coordinator, do not reach each other for a while.
+    Cut,
+    /// The coordinator dies and returns after a while.
+    KillCoordinator,
+    /// No agent reaches the coordinator for a while; another agent joins meanwhile.
+    Isolate,
+}
+
+use Fault::{
+    Cut, Drain, Freeze, Isolate, Join, Kill, KillCoordinator, KillRestart, LoseDisk, Restart,
+    Return,
+};
+
+struct Chaos {
+    cluster: Cluster,
+    rng: StdRng,
+    /// Agents that run and are not draining.
+    running: Vec<String>,
+    /// Agents that were told to drain, and have not left.
+    draining: Vec<String>,
+    /// Dead agents that will return.
+    killed: Vec<String>,
+    /// An agent that died with its disk, until the others have copied its groups.
+    lost: Option<String>,
+    n_names: u32,
+    deaths: u64,
+    cuts: u64,
+}
+
+impl Chaos {
+    fn new(seed: u64, minutes: f64) -> Self {
+        // The crawl lasts longer than the faults.
+        let per_host = 30.0 + minutes * 60.0 / DELAY.as_secs_f64() * 0.8;
+        let spec = Spec::new(seed)
+            .size(N_HOSTS, 1, per_host as u32)
+            .ips(N_HOSTS / 2)
+            .latency_ms(0, 20)
+            .robots(Robots::standard())
+            .portion(0.05, PageKind::Redirect(302))
+            .portion(0.05, PageKind::Status(404));
+        let cluster = Cluster::new(spec)
+            .delays(DELAY, IP_DELAY)
+            .set(&format!("fetch.visits-max={VISITS_MAX}"))
+            .set(&format!("state.commit-pages-max={COMMIT_PAGES_MAX}"))
+            .set("state.commit-interval=50ms")
+            .within(Duration::from_secs(240) + Duration::from_secs_f64(minutes * 90.0))
+            .start(4);
+        cluster.seed();
+        Self {
+            cluster,
+            rng: StdRng::seed_from_u64(seed),
+            running: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            draining: Vec::new(),
+            killed: Vec::new(),
+            lost: None,
+            n_names: 0,
+            deaths: 0,
+            cuts: 0,
+        }
+    }
+
+    /// Returns the faults that are possible now; likelier ones occur several times.
+    fn possible(&self) -> Vec<Fault> {
+        let mut faults = vec![Restart, KillRestart, Freeze, Cut, Cut, KillCoordinator];
+        if self.running.len() < ALIVE_MAX {
+            faults.extend([Join, Join, Isolate]);
+        }
+        if self.running.len() > ALIVE_MIN {
+            faults.extend([Kill, Drain]);
+            if self.lost.is_none() && self.killed.is_empty() && self.draining.is_empty() {
+                faults.push(LoseDisk);
+            }
+        }
+        if !self.killed.is_empty() {
+            faults.extend([Return, Return]);
+        }
+        faults
+    }
+
+    /// Returns the share of the due pages that were fetched.
+    fn share(&self) -> f64 {
+        self.cluster.pages().len() as f64 / self.cluster.due().len() as f64
+    }
+
+    fn pause(&mut self, most: Duration) {
+        let most = most.as_millis() as u64;
+        std::thread::sleep(Duration::from_millis(self.rng.random_range(most / 8..most)));
+    }
+
+    fn join(&mut self) {
+        self.n_names += 1;
+        let name = format!("n{}", self.n_names);
+        self.cluster.launch(&name);
+        self.running.push(name);
+    }
+
+    fn kill(&mut self, name: &str) {
+        self.cluster.kill9(name);
+        self.running.retain(|other| other != name);
+        self.deaths += 1;
+    }
+
+    fn apply(&mut self, fault: Fault) {
+        let name = self.running.choose(&mut self.rng).expect("an agent runs").clone();
+        match fault {
+            Join => self.join(),
+            Drain => {
+                // It is refused until an agent that was cut off is active again.
+                if self.cluster.ask(&["drain", &name]).0 == Some(0) {
+                    self.running.retain(|other| *other != name);
+                    self.draining.push(name);
+                }
+            }
+            Restart => self.cluster.restart(&name),
+            KillRestart => {
+                self.kill(&name);
+                self.cluster.launch(&name);
+                self.running.push(name);
+            }
+            Kill => {
+                self.kill(&name);
+                self.killed.push(name);
+            }
+            Return => {
+                let name = self.killed.remove(0);
+                self.cluster.launch(&name);
+                self.running.push(name);
+            }
+            LoseDisk => {
+                self.kill(&name);
+                self.cluster.delete_disk(&name);
+                self.lost = Some(name);
+            }
+            Freeze => {
+                self.cuts += 1;
+                self.cluster.freeze(&name);
+                self.pause(AWAY_MAX);
+                self.cluster.thaw(&name);
+            }
+            Cut => {
+                self.cuts += 1;
+                let others = self.running.iter().filter(|other| **other != name).cloned();
+                let others: Vec<String> = others.chain([COORDINATOR.to_owned()]).collect();
+                let other = others.choose(&mut self.rng).expect("the coordinator").clone();
+                let way = if self.rng.random() { Way::Cut } else { Way::Silent };
+                self.set_ways(&name, &other, way);
+                self.pause(AWAY_MAX);
+                self.set_ways(&name, &other, Way::Open);
+            }
+            KillCoordinator => {
+                self.cluster.kill9(COORDINATOR);
+                self.pause(AWAY_MAX);
+                self.cluster.start_coordinator();
+            }
+            Isolate => {
+                self.cuts += self.running.len() as u64;
+                let names = self.running.clone();
+                for name in &names {
+                    self.set_ways(name, COORDINATOR, Way::Cut);
+                }
+                self.join();
+                self.pause(AWAY_MAX);
+                for name in &names {
+                    self.set_ways(name, COORDINATOR, Way::Open);
+                }
+            }
+        }
+    }
+
+    fn set_ways(&self, one: &str, other: &str, way: Way) {
+        self.cluster.set_way(one, other, way);
+        self.cluster.set_way(other, one, way);
+    }
+
+    /// Takes note of agents that have left, and removes the lost agent once its groups are copied.
+    fn look(&mut self) {
+        for name in std::mem::take(&mut self.draining) {
+            match self.cluster.process(&name).has_ended() {
+                true => drop(self.cluster.end(&name)),
+                false => self.draining.push(name),
+            }
+        }
+        if let Some(name) = self.lost.clone() {
+            let (code, _, _) = self.cluster.ask(&["remove", &name, "--give-up"]);
+            if code == Some(0) {
+                self.lost = None;
+            }
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "output of a failed test")]
+    fn run(mut self, minutes: f64) {
+        let until = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
+        self.cluster.wait_for_share(0.02);
+        while Instant::now() < until && self.share() < 0.9 {
+            self.look();
+            let possible = self.possible();
+            let fault = *possible.choose(&mut self.rng).expect("a fault");
+            println!("{fault:?}; running {:?}, killed {:?}", self.running, self.killed);
+            self.apply(fault);
+            self.pause(Duration::from_secs(4));
+        }
+        for name in std::mem::take(&mut self.killed) {
+            self.cluster.launch(&name);
+        }
+        if let Some(name) = self.lost.take() {
+            self.cluster.until("the groups of the lost agent are copied", |cluster| {
+                cluster.ask(&["remove", &name, "--give-up"]).0 == Some(0)
+            });
+        }
+        for name in std::mem::take(&mut self.draining) {
+            let _ = self.cluster.end(&name);
+        }
+        let repeats_max = self.deaths * IN_FLIGHT + self.cuts * UNHEARD_MAX;
+        let ended = self.cluster.finish(repeats_max);
+        println!(
+            "{} pages, {} deaths, {} cuts, {} fetched again, at most {repeats_max}",
+            ended.report.n_pages, self.deaths, self.cuts, ended.report.n_repeats
+        );
+    }
+}
+
+#[test]
+fn whatever_happens_to_processes_nothing_is_lost_and_no_host_has_two_visitors() {
+    let minutes = env_value("CRIVELLO_TEST_CHAOS_MINUTES").unwrap_or(0.7);
+    Chaos::new(seed(), minutes).run(minutes);
+}
