@@ -11,7 +11,7 @@ BENCH ?=
 PEERS := target/peers
 
 .PHONY: all demo test build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
-	bench-sieve bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
+	bench-groups bench-sieve bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
 
@@ -72,6 +72,10 @@ bench-sieve: setup
 ## bench-hosts  visits per second, bytes per host and waits with 1,000,000 hosts, up to 100,000 on the workbench
 bench-hosts: setup
 	$(CARGO) bench -p crivello-agent --bench hosts
+
+## bench-groups  take-over and copying of the groups of a dead agent (CRIVELLO_BENCH_GROUPS sets the number)
+bench-groups: setup
+	$(CARGO) bench -p crivello-agent --bench groups
 
 ## bench-delay  pages per second with delays from 0.25 to 16 s over the same hosts, and shrinking of the front
 bench-delay: build
