@@ -140,6 +140,7 @@ impl World {
             if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
         self.say(|| format!("n{node} crashes, its disk: {fault:?}"));
         let web = self.web.clone();
+        self.nodes[node].ended_at = self.now;
         self.nodes[node].crash(fault, &web);
         self.after(wait, Event::Back { node });
     }

@@ -2,10 +2,20 @@
 
 use super::node::Node;
 use super::store::State;
-use super::world::{Kind, Page, World};
+use super::world::{Kind, LEASE, Page, World};
+use crivello_agent::messages::Role;
 use crivello_common::completion::{AgentReply, Round, is_done};
+use crivello_common::obstacle::ObstacleKind;
 use crivello_common::view::{AgentState, View};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum time in milliseconds until each group has an owner that may visit it, after the last fault
+/// or change of the membership: the peer leases of an earlier owner, and some scans and packets.
+const TAKE_OVER_MAX: u64 = 8_000;
+/// The same on a network that loses packets, so that they are sent again.
+const TAKE_OVER_MAX_WITH_LOSSES: u64 = 16_000;
+/// Maximum time in milliseconds until an agent that ended is declared dead or reported as undecided.
+const DECLARED_DEAD_MAX: u64 = LEASE.as_millis() as u64 + 1_500;
 
 impl World {
     pub fn reachable(&self) -> BTreeSet<Page> {
@@ -142,6 +152,66 @@ impl World {
             let why = self.why_not_finished();
             self.wrong = Some(format!("the end is reported, but page {page} is missing: {why}"));
         }
+    }
+
+    /// Checks that each group has an owner that may visit it, some time after the last fault.
+    pub fn check_take_over(&mut self) {
+        let view = self.members.view();
+        let seen = (view.epoch, self.nodes.iter().map(|n| n.life).sum());
+        let is_undecided =
+            self.members.obstacles().iter().any(|o| o.kind == ObstacleKind::Undecided);
+        // An agent that has lost its disk comes back under another id.
+        let is_up = |id| self.nodes.iter().any(|n| n.up && n.id == Some(id));
+        let is_missing = view.agents.iter().any(|a| a.state != AgentState::Dead && !is_up(a.id));
+        let ended_at = self.nodes.iter().map(|n| n.ended_at).max().unwrap_or(0);
+        let may_miss = self.now < ended_at + DECLARED_DEAD_MAX || is_undecided;
+        let is_busy = |n: &Node| n.up && (self.now <= n.frozen_until || n.engine.is_none());
+        let is_quiet = self.coordinator_up
+            && self.cuts.is_empty()
+            && seen == self.seen
+            && !(is_missing && may_miss)
+            && !self.nodes.iter().any(|n| !n.left && is_busy(n));
+        self.seen = seen;
+        let take_over_max = match self.kind.cuts_links() {
+            true => TAKE_OVER_MAX_WITH_LOSSES,
+            false => TAKE_OVER_MAX,
+        };
+        if !is_quiet {
+            self.disturbed = self.now;
+        } else if self.now > self.disturbed + take_over_max
+            && let Some(wrong) = self.waits_for_owner()
+        {
+            self.wrong = Some(format!(
+                "{wrong}, {} ms after the last fault\n{}",
+                self.now - self.disturbed,
+                self.why_not_finished()
+            ));
+        }
+    }
+
+    /// Describes a group that no agent may visit.
+    fn waits_for_owner(&self) -> Option<String> {
+        let epoch = self.members.view().epoch;
+        let up = || self.nodes.iter().filter(|n| n.up && !n.left);
+        // Peer leases and heartbeats that are lost close the fence for a moment.
+        let has_losses = self.kind.cuts_links();
+        if let Some(n) = up().find(|n| n.epoch() != epoch) {
+            return Some(format!("n{} has not entered epoch {epoch}", n.me));
+        }
+        for group in up().flat_map(|n| n.store.pages().keys()) {
+            let ownership = up().next()?.engine.as_ref()?.ownership();
+            let Some(&owner) = ownership.replica_set(*group).first() else { continue };
+            let owner = up().find(|n| n.id == Some(owner));
+            let is_open = owner.is_some_and(|n| {
+                let role = n.store.all_roles().get(group);
+                role.is_some_and(|role| matches!(role.role, Role::Authority { .. }))
+                    && (has_losses || self.fence(n.me) > self.now)
+            });
+            if !is_open {
+                return Some(format!("no agent may visit {group:?}"));
+            }
+        }
+        None
     }
 
     /// Returns the number of seeds, which are the first pages.

@@ -237,7 +237,7 @@ impl World {
     }
 
     /// Returns the time at which the node's fence closes.
-    fn fence(&self, node: usize) -> u64 {
+    pub fn fence(&self, node: usize) -> u64 {
         let n = &self.nodes[node];
         let Some(engine) = &n.engine else { return 0 };
         let ownership = engine.ownership();

@@ -51,6 +51,8 @@ pub struct Node {
     pub visits: BTreeMap<GroupHash, Page>,
     pub heartbeat: u64,
     pub pinged: u64,
+    /// Time at which the last process ended.
+    pub ended_at: u64,
     /// Time until which the process does nothing.
     pub frozen_until: u64,
     /// How far its clock is ahead of the others' slowest, in milliseconds.
@@ -79,6 +81,7 @@ impl Node {
             visits: BTreeMap::new(),
             heartbeat: 0,
             pinged: 0,
+            ended_at: 0,
             frozen_until: 0,
             clock_ahead,
         }

@@ -255,6 +255,10 @@ pub struct World {
     /// True from the loss of a disk, or from a view with one active agent, until all agents are
     /// settled again.
     pub exposed: bool,
+    /// Time of the last fault or change of the membership.
+    pub disturbed: u64,
+    /// Epoch and lives of the agents at the last check, to see that they changed.
+    pub seen: (u64, u64),
     pub wrong: Option<String>,
     trace: Vec<String>,
 }
@@ -281,6 +285,8 @@ impl World {
             fetched: BTreeMap::new(),
             accepted: BTreeSet::new(),
             exposed: true,
+            disturbed: 0,
+            seen: (0, 0),
             wrong: None,
             trace: Vec::new(),
             rng,
@@ -417,6 +423,7 @@ impl World {
                     self.check_end();
                 }
                 self.check_settled();
+                self.check_take_over();
                 self.after(500, Event::CoordinatorTick);
             }
             Event::CoordinatorUp => {
