@@ -23,6 +23,8 @@ closed_set! {
         TooManyDead = 5 => "too-many-dead",
         /// The groups of a dead agent are still being copied.
         Copying = 6 => "copying",
+        /// Fewer agents are active than are to hold each URL.
+        FewCopies = 7 => "few-copies",
     }
 }
 
@@ -30,7 +32,7 @@ impl ObstacleKind {
     /// Returns true if the crawl cannot end while the obstacle is there and nobody acts.
     #[must_use]
     pub const fn blocks_end(self) -> bool {
-        !matches!(self, Self::Copying)
+        !matches!(self, Self::Copying | Self::FewCopies)
     }
 }
 
@@ -44,7 +46,8 @@ pub struct Obstacle {
     /// Time for which it has lasted; zero for a state without a beginning.
     pub since: Duration,
     /// Other agents: those of which one must return (`Undecided`), the other end of the link
-    /// (`CutLink`), all agents that died (`TooManyDead`), those that still copy (`Copying`).
+    /// (`CutLink`), all agents that died (`TooManyDead`), those that still copy (`Copying`), those
+    /// that are active (`FewCopies`).
     pub others: Vec<AgentId>,
     /// True if the disk of the agent is full (`Stalled`).
     pub disk_full: bool,
@@ -102,6 +105,11 @@ impl Obstacle {
                 "{} are dead, as many as hold each URL: some URLs may be at none of the others. Start \
                  one of them again; if their disks are lost, type `crivello remove {agent} --force` \
                  with --refetch or --give-up",
+                others.join(", ")
+            ),
+            ObstacleKind::FewCopies => format!(
+                "what is acknowledged is on fewer disks than `cluster.replication` says, because no \
+                 agents but {} are active; start more agents",
                 others.join(", ")
             ),
             ObstacleKind::Copying => format!(

@@ -6,7 +6,7 @@
 //! of the views in them, and may be the only one that has its data, until it reports otherwise.
 
 use crate::error::CoordinatorError;
-use crate::members::{Death, MembersRecord, PublishedViews};
+use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
 use crate::state_file::{Record, StateFile, StoredSettings};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Timestamp;
@@ -100,11 +100,12 @@ fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> Members
     usable.sort_by_key(|views| views.first);
     let in_state = |state| view.agents.iter().filter(move |agent| agent.state == state);
     let dead = in_state(AgentState::Dead);
-    let death = Death { epoch: view.epoch, covered: false };
+    let death = Death { epoch: view.epoch, covered: false, holders: None };
+    let alone = FewHolders { epoch: view.epoch, holders: 1 };
     MembersRecord {
         next_id: id_max.saturating_add(IDS),
         draining: in_state(AgentState::Draining).map(|agent| agent.id).collect(),
-        unreplicated: view.living().map(|agent| (agent.id, view.epoch)).collect(),
+        unreplicated: view.living().map(|agent| (agent.id, alone)).collect(),
         deaths: dead.map(|agent| (agent.id, death)).collect(),
         usable,
         view,

@@ -11,7 +11,7 @@
 //! that fails its checks is refused as damaged: an older state would issue epochs twice.
 
 use crate::error::CoordinatorError;
-use crate::members::{Death, MembersRecord, PublishedViews};
+use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::runtime::{
@@ -80,8 +80,6 @@ struct Stored {
     page_quotas: BTreeMap<u32, u64>,
     #[prost(uint32, repeated, tag = "8")]
     draining: Vec<u32>,
-    #[prost(btree_map = "uint32, uint64", tag = "9")]
-    unreplicated: BTreeMap<u32, u64>,
     #[prost(uint64, tag = "10")]
     settings_revision: u64,
     #[prost(string, tag = "11")]
@@ -92,6 +90,8 @@ struct Stored {
     deaths: Vec<StoredDeath>,
     #[prost(message, repeated, tag = "14")]
     usable: Vec<StoredViews>,
+    #[prost(message, repeated, tag = "15")]
+    unreplicated: Vec<StoredFewHolders>,
 }
 
 /// See [`Death`].
@@ -103,6 +103,19 @@ struct StoredDeath {
     epoch: u64,
     #[prost(bool, tag = "3")]
     covered: bool,
+    #[prost(uint32, tag = "4")]
+    holders: u32,
+}
+
+/// See [`FewHolders`].
+#[derive(Clone, PartialEq, Message)]
+struct StoredFewHolders {
+    #[prost(uint32, tag = "1")]
+    agent: u32,
+    #[prost(uint64, tag = "2")]
+    epoch: u64,
+    #[prost(uint32, tag = "3")]
+    holders: u32,
 }
 
 /// See [`PublishedViews`].
@@ -124,6 +137,12 @@ impl From<&Record> for Stored {
             agent: id.0,
             epoch: death.epoch,
             covered: death.covered,
+            holders: death.holders.unwrap_or_default() as u32,
+        };
+        let few = |(id, few): (&AgentId, &FewHolders)| StoredFewHolders {
+            agent: id.0,
+            epoch: few.epoch,
+            holders: few.holders as u32,
         };
         let views = |views: &PublishedViews| StoredViews {
             first: views.first,
@@ -139,7 +158,7 @@ impl From<&Record> for Stored {
             view: Some((&members.view).into()),
             page_quotas: record.page_quotas.iter().map(|(id, &pages)| (id.0, pages)).collect(),
             draining: members.draining.iter().map(|id| id.0).collect(),
-            unreplicated: members.unreplicated.iter().map(|(id, &epoch)| (id.0, epoch)).collect(),
+            unreplicated: members.unreplicated.iter().map(few).collect(),
             settings_revision: settings.revision,
             settings: settings.toml,
             given: settings.given,
@@ -168,14 +187,20 @@ impl Record {
         let view = View::try_from(stored.view.unwrap_or_default());
         let view = view.map_err(|error| damaged(&error.to_string()))?;
         let quotas = stored.page_quotas.into_iter();
-        let deaths = stored.deaths.into_iter().map(|StoredDeath { agent, epoch, covered }| {
-            (AgentId(agent), Death { epoch, covered })
-        });
+        let deaths =
+            stored.deaths.into_iter().map(|StoredDeath { agent, epoch, covered, holders }| {
+                let holders = Some(holders as usize).filter(|&holders| holders > 0);
+                (AgentId(agent), Death { epoch, covered, holders })
+            });
         let usable = stored.usable.into_iter().map(|StoredViews { first, last, living }| {
             let living = living.into_iter().map(AgentId).collect();
             PublishedViews { first, last, living }
         });
-        let unreplicated = stored.unreplicated.into_iter();
+        let few = |few: StoredFewHolders| {
+            let StoredFewHolders { agent, epoch, holders } = few;
+            (AgentId(agent), FewHolders { epoch, holders: holders as usize })
+        };
+        let unreplicated = stored.unreplicated.into_iter().map(few);
         Ok(Self {
             crawl_id: stored.crawl_id,
             begun: stored.begun,
@@ -184,7 +209,7 @@ impl Record {
                 view,
                 next_id: stored.next_id,
                 draining: stored.draining.into_iter().map(AgentId).collect(),
-                unreplicated: unreplicated.map(|(id, epoch)| (AgentId(id), epoch)).collect(),
+                unreplicated: unreplicated.collect(),
                 deaths: deaths.collect(),
                 usable: usable.collect(),
             },
@@ -444,8 +469,8 @@ mod tests {
                 next_id: 2,
                 view: View { epoch, ..View::of_one(&format!("agent-{epoch}")) },
                 draining: [AgentId(2)].into(),
-                unreplicated: [(AgentId(1), 7)].into(),
-                deaths: [(AgentId(4), Death { epoch: 3, covered: true })].into(),
+                unreplicated: [(AgentId(1), FewHolders { epoch: 7, holders: 2 })].into(),
+                deaths: [(AgentId(4), Death { epoch: 3, covered: true, holders: Some(2) })].into(),
                 usable: vec![PublishedViews { first: 2, last: 3, living: [AgentId(4)].into() }],
             },
             page_quotas: BTreeMap::from([(AgentId(3), epoch)]),

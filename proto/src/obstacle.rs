@@ -15,6 +15,7 @@ impl From<ObstacleKind> for v1::ObstacleKind {
             ObstacleKind::OnlyCopy => Self::OnlyCopy,
             ObstacleKind::TooManyDead => Self::TooManyDead,
             ObstacleKind::Copying => Self::Copying,
+            ObstacleKind::FewCopies => Self::FewCopies,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::observe::running_agent::RunningAgent;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer};
 use crate::report::SeedCounts;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
-use crate::storage::{Database, DiskError, OpenError};
+use crate::storage::{Database, DiskError, OpenError, free_space};
 use crivello_common::config::Settings;
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityCheck, IdentityKey};
 use crivello_common::runtime::IdentityKeyError;
@@ -31,7 +31,7 @@ use crivello_proto::LiveToken;
 use crivello_proto::auth::{BearerToken, RequireToken};
 use crivello_proto::cluster_view::{self, CLUSTER_VIEW_FILE};
 use crivello_proto::tls::Tls;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +42,10 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
+/// Bytes that an agent must be able to write to its directory before it joins for the first time.
+const PROBE_BYTES: usize = 1 << 20;
+/// Pause between two checks of the free space.
+const SPACE_PAUSE: Duration = Duration::from_secs(1);
 /// Number of attempts to open a state that is in use, and the pause between two of them.
 const OPEN_TRIES: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
@@ -87,11 +91,16 @@ impl Crawl {
             clock,
         )?;
         let wait = Waiting { options, coordinator: &coordinator, stop };
-        // An agent that cannot open its state must not hold a lease.
+        // An agent that cannot open its state, or write to it, must not hold a lease.
+        let settings = runtime.block_on(wait.settings())?;
         let opened = match CrawlDir::has_begun(&options.dir) {
-            true => Some(runtime.block_on(wait.open_state(&known, clock))?),
+            true => Some(runtime.block_on(wait.open_state(&known, &settings, clock))?),
             false => None,
         };
+        if opened.is_none() {
+            check_writable(&options.dir)?;
+        }
+        runtime.block_on(wait.space(&settings))?;
         let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
         let (lease_sender, lease_commands) = LeaseSender::new();
         let inbox = Inbox { messages, ip_leases: lease_sender.clone() };
@@ -120,14 +129,16 @@ impl Crawl {
             settings: toml,
             revision,
         } = joined;
-        keep_key(&options.dir, &crawl_id, identity_key)?;
-        let settings = read_settings(&toml)?;
         let owner = DirOwner { crawl: Some((&crawl_id, identity_key)), disk_id: known.disk };
-        let opened = match opened {
-            Some(opened) => Ok(opened),
-            None => CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner)),
-        };
-        let (home, disk) = match opened {
+        let opened = keep_key(&options.dir, &crawl_id, identity_key).and_then(|()| {
+            let settings = read_settings(&toml)?;
+            let (home, disk) = match opened {
+                Some(opened) => opened,
+                None => CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner))?,
+            };
+            Ok((settings, home, disk))
+        });
+        let (settings, home, disk) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 // The next process may begin at once.
@@ -269,6 +280,22 @@ fn read_settings(toml: &str) -> Result<Settings, OpenError> {
         .map_err(|errors| OpenError::Refused(errors.to_string()))
 }
 
+/// Checks that a new agent can write to its directory.
+fn check_writable(dir: &Path) -> Result<(), OpenError> {
+    let probe = dir.join(".probe");
+    let write = || {
+        let mut file = std::fs::File::create(&probe)?;
+        file.write_all(&vec![0; PROBE_BYTES])?;
+        file.sync_all()
+    };
+    let written = write();
+    // Best effort: the file is empty or small, and is overwritten the next time.
+    let _ = std::fs::remove_file(&probe);
+    written.map_err(|error| {
+        OpenError::Broken(format!("{} cannot be written to: {error}", dir.display()))
+    })
+}
+
 /// Returns the epoch of the last view in the directory; 0 if there is none.
 fn known_epoch(dir: &Path) -> u64 {
     let bytes = std::fs::read(dir.join(CLUSTER_VIEW_FILE)).unwrap_or_default();
@@ -285,21 +312,40 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
+    /// Returns the settings in force.
+    async fn settings(&self) -> Result<Settings, AgentError> {
+        let settings = self.coordinator.settings(&self.options.coordinator);
+        let settings = self.stop.run_until_cancelled(settings).await;
+        Ok(read_settings(&settings.ok_or_else(stopped)??)?)
+    }
+
+    /// Waits until the disk has free space: a member without it would lose its lease again.
+    async fn space(&self, settings: &Settings) -> Result<(), AgentError> {
+        let needed = settings.fixed.state.disk_free_min.0;
+        let is_full = || free_space(&self.options.dir).is_some_and(|free| free < needed);
+        if is_full() {
+            tracing::warn!(needed, "the disk is full; this agent joins when there is free space");
+        }
+        while is_full() {
+            let pause = tokio::time::sleep(SPACE_PAUSE);
+            self.stop.run_until_cancelled(pause).await.ok_or_else(stopped)?;
+        }
+        Ok(())
+    }
+
     /// Opens the state of an agent that returns, with the settings in force.
     async fn open_state(
         &self,
         known: &Membership,
+        settings: &Settings,
         clock: Clock,
     ) -> Result<(CrawlDir, Database), AgentError> {
-        let settings = self.coordinator.settings(&self.options.coordinator);
-        let settings = self.stop.run_until_cancelled(settings).await;
-        let settings = read_settings(&settings.ok_or_else(stopped)??)?;
         let key = |crawl_id| read_key(&self.options.dir, crawl_id).map(|key| (crawl_id, key));
         let crawl = known.given.as_ref().map(|(_, crawl_id)| key(crawl_id.as_str())).transpose()?;
         let owner = DirOwner { crawl, disk_id: known.disk };
         let mut tries = OPEN_TRIES;
         loop {
-            match CrawlDir::open(&self.options.dir, &settings, clock.now(), Some(owner)) {
+            match CrawlDir::open(&self.options.dir, settings, clock.now(), Some(owner)) {
                 // An earlier membership of this process may be about to release it.
                 Err(OpenError::Disk(DiskError::InUse { .. })) if tries > 0 => tries -= 1,
                 opened => return Ok(opened?),

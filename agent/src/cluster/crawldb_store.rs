@@ -61,6 +61,10 @@ impl ReplicaStore for CrawlDb {
         Self::rescan_schedule(self);
     }
 
+    fn n_jobs(&self) -> usize {
+        Self::n_jobs(self)
+    }
+
     fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
         Self::busy(self, groups)
     }

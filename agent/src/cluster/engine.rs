@@ -45,6 +45,9 @@ const RECENTLY_SENT: ByteSize = ByteSize(8 << 20);
 const STEP_TIME: Duration = Duration::from_millis(10);
 /// Number of ownership messages that wait for the packet queue from which on no more are created.
 const MESSAGES_MAX: usize = 64;
+/// Number of groups that are still opened, closed or deleted from which on a step waits for them: each
+/// takes memory.
+const JOBS_MAX: usize = 65_536;
 
 /// Content of an unacknowledged packet.
 #[derive(Debug)]
@@ -253,7 +256,9 @@ impl ReplicationEngine {
         }
         let ends = clock() + STEP_TIME;
         self.has_more = false;
-        while self.messages.values().map(VecDeque::len).sum::<usize>() < MESSAGES_MAX {
+        while store.n_jobs() < JOBS_MAX
+            && self.messages.values().map(VecDeque::len).sum::<usize>() < MESSAGES_MAX
+        {
             let now = clock();
             if now >= ends {
                 self.has_more = true;
@@ -328,8 +333,9 @@ impl ReplicationEngine {
         let mut decision = OwnershipDecision::new(rows);
         let may = self.ownership.may_fetch(group, &mut decision, now);
         let (changed, _) = decision.finish()?;
+        let is_opened = !self.taken_on_demand.contains(&group);
         self.taken_on_demand.extend(changed);
-        Ok(may)
+        Ok(may && is_opened)
     }
 
     /// Returns true if the last [`Self::step`] ended before its work did.

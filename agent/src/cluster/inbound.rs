@@ -61,7 +61,7 @@ impl ReplicationEngine {
             InboundMsg::RenewPeerLease { from, epoch, answer } => {
                 let same = epoch == self.ownership.epoch();
                 if same {
-                    self.ownership.fence.grant(from, epoch, now);
+                    self.ownership.grant_peer_lease(from, now);
                 }
                 let ack = if same { Ack::Done } else { Ack::OtherEpoch };
                 self.effects.push(ReplicationEffect::Acknowledge(answer, ack));

@@ -56,6 +56,8 @@ pub trait ReplicaStore {
     /// Makes the next scan of the schedule include hosts that were skipped because their group
     /// could not be fetched.
     fn rescan_schedule(&mut self);
+    /// Returns the number of groups that are still opened, closed or deleted.
+    fn n_jobs(&self) -> usize;
     /// Returns those of `groups` with hosts on the workbench or pages in the pipeline.
     fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash>;
     /// Returns the next facts of a group, about `bytes_max` bytes, and the position of the next

@@ -1,7 +1,7 @@
 //! Jobs on whole groups, a bounded batch at a time: they put a group's hosts into `schedule`, take
-//! them out of it, or delete all rows of the group. A row in `meta` records a job from its first
-//! batch to its last, so that a kill only interrupts it. A deletion ends early if new rows of its
-//! group arrive.
+//! them out of it, or delete all rows of the group. Deletions wait for the others. A row in `meta`
+//! records a job from its first batch to its last, so that a kill only interrupts it. A deletion ends
+//! early if new rows of its group arrive.
 
 use super::GroupRows;
 use super::frontier::Frontier;
@@ -14,7 +14,6 @@ use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::politeness::HostPolicy;
 use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 /// Maximum number of rows per batch; small in tests, so that a job takes several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
@@ -43,10 +42,10 @@ struct GroupJob {
     task: Task,
     /// Index in [`DELETED`] of the family that a deletion has reached.
     stage: usize,
-    /// Key before which all rows are done. Not stored: a job that a kill interrupted starts again.
+    /// Key before which all rows are done; empty at the start. Not stored: a job that a kill
+    /// interrupted starts again.
     from: Vec<u8>,
-    /// Time until which another agent may have visited the hosts; zero if none may have. Not stored:
-    /// after a kill no host is visited at once anyway.
+    /// Time until which another agent may have visited the hosts; zero if none may have.
     taken_over: Timestamp,
 }
 
@@ -62,7 +61,10 @@ pub(super) struct JobStep {
 /// The jobs in progress.
 #[derive(Debug, Default)]
 pub struct GroupJobs {
-    tasks: BTreeMap<GroupHash, GroupJob>,
+    /// Groups that are opened or closed.
+    reschedules: BTreeMap<GroupHash, GroupJob>,
+    /// Groups that are deleted; none of them is in `reschedules`.
+    deletions: BTreeMap<GroupHash, GroupJob>,
     /// Groups whose jobs have no row in `meta` yet.
     unsaved: Vec<GroupHash>,
     /// Groups whose deletions have ended early, and may still have a row in `meta`.
@@ -76,21 +78,17 @@ impl GroupJobs {
         let end = [META, &[0xff; 9]].concat();
         disk.walk(Family::Meta, META, &end, |key, value| {
             let group = key[META.len()..].try_into().map(GroupHash::from_bytes);
-            let task = match value {
-                [1] => Some(Task::Reschedule),
-                [2] => Some(Task::Delete),
-                _ => None,
-            };
-            let (Ok(group), Some(task)) = (group, task) else {
+            let (Ok(group), Some((task, taken_over))) = (group, decode(value)) else {
                 return Err(DiskError::Row { family: "meta", what: "a job is malformed" });
             };
-            jobs.tasks.insert(group, GroupJob::new(task, group, Timestamp::ZERO));
+            jobs.of(task).insert(group, GroupJob::new(task, taken_over));
             Ok(true)
         })?;
         Ok(jobs)
     }
 
-    /// Begins to open a group, whose hosts then fall due not before `floor`, or to close it.
+    /// Begins to open or to close a group. If another agent may have visited its hosts until
+    /// `taken_over`, they rest from then on.
     pub(super) fn reschedule(
         &mut self,
         group: GroupHash,
@@ -100,6 +98,9 @@ impl GroupJobs {
     ) -> Result<(), DiskError> {
         if group_rows.is_open(group)? != open && !self.is_deleting(group) {
             group_rows.set_open(group, open)?;
+            // The rest that an unfinished job has not yet given to all hosts is not lost.
+            let unfinished = self.reschedules.get(&group).map(|job| job.taken_over);
+            let taken_over = taken_over.max(unfinished.unwrap_or(Timestamp::ZERO));
             self.begin(group, Task::Reschedule, taken_over);
         }
         Ok(())
@@ -107,26 +108,39 @@ impl GroupJobs {
 
     /// Begins to delete all rows of a group.
     pub(super) fn delete(&mut self, group: GroupHash) {
+        self.reschedules.remove(&group);
         self.begin(group, Task::Delete, Timestamp::ZERO);
     }
 
     fn begin(&mut self, group: GroupHash, task: Task, taken_over: Timestamp) {
-        self.tasks.insert(group, GroupJob::new(task, group, taken_over));
+        self.of(task).insert(group, GroupJob::new(task, taken_over));
         self.unsaved.push(group);
+    }
+
+    const fn of(&mut self, task: Task) -> &mut BTreeMap<GroupHash, GroupJob> {
+        match task {
+            Task::Reschedule => &mut self.reschedules,
+            Task::Delete => &mut self.deletions,
+        }
     }
 
     /// Ends the deletion of a group, if there is one. Returns true then.
     pub(super) fn cancel_deletion(&mut self, group: GroupHash) -> bool {
-        let is_deleting = self.is_deleting(group);
-        if is_deleting {
-            self.tasks.remove(&group);
+        let was_deleting = self.deletions.remove(&group).is_some();
+        if was_deleting {
             self.cancelled.push(group);
         }
-        is_deleting
+        was_deleting
     }
 
     pub(super) fn is_deleting(&self, group: GroupHash) -> bool {
-        self.tasks.get(&group).is_some_and(|job| job.task == Task::Delete)
+        self.deletions.contains_key(&group)
+    }
+
+    /// Returns true while some hosts of a group that was taken over do not rest yet: none of them
+    /// must be handed out.
+    pub(super) fn is_unrested(&self, group: GroupHash) -> bool {
+        self.reschedules.get(&group).is_some_and(|job| job.taken_over != Timestamp::ZERO)
     }
 
     /// Adds the rows of new jobs to `batch`, and deletes those of cancelled ones.
@@ -136,19 +150,15 @@ impl GroupJobs {
         }
         for group in self.unsaved.drain(..) {
             // A job that has finished since needs no row.
-            if let Some(job) = self.tasks.get(&group) {
-                batch.put(Family::Meta, &job_key(group), &[job.task as u8]);
+            let job = self.reschedules.get(&group).or_else(|| self.deletions.get(&group));
+            if let Some(job) = job {
+                batch.put(Family::Meta, &job_key(group), &job.encode());
             }
         }
     }
 
-    pub(super) fn are_left(&self) -> bool {
-        !self.tasks.is_empty()
-    }
-
-    fn after(&self, group: Option<&GroupHash>) -> Option<GroupHash> {
-        let from = group.map_or(Bound::Unbounded, Bound::Excluded);
-        self.tasks.range((from, Bound::Unbounded)).next().map(|(&group, _)| group)
+    pub(super) fn count(&self) -> usize {
+        self.reschedules.len() + self.deletions.len()
     }
 
     /// Performs the next step of the jobs.
@@ -159,33 +169,35 @@ impl GroupJobs {
         politeness: &Politeness,
         batch: &mut Batch,
     ) -> Result<JobStep, DiskError> {
-        let (mut room, mut groups) = (ROWS_AT_ONCE, Vec::new());
+        let mut room = (ROWS_AT_ONCE, GROUPS_AT_ONCE);
         let mut step = JobStep::default();
-        while room > 0
-            && groups.len() < GROUPS_AT_ONCE
-            && let Some(group) = self.after(groups.last())
-            && let Some(job) = self.tasks.get_mut(&group)
-        {
-            let is_done = match job.task {
-                Task::Reschedule => {
-                    step.rescheduled.insert(group);
-                    job.reschedule_some(frontier, politeness, group, &mut room)?
-                }
-                Task::Delete => {
-                    step.deleted.insert(group);
-                    job.delete_some(frontier, batch, group, &mut room)?
-                }
-            };
-            groups.push(group);
-            if is_done {
-                if job.task == Task::Delete {
-                    frontier.groups.delete(batch, group);
-                    group_rows.remove(group);
-                    step.is_gone = true;
-                }
-                self.tasks.remove(&group);
-                batch.delete(Family::Meta, &job_key(group));
+        let mut done = Vec::new();
+        for (&group, job) in &mut self.reschedules {
+            let (rows @ 1.., groups @ 1..) = (room.0, room.1) else { break };
+            room = (rows, groups - 1);
+            step.rescheduled.insert(group);
+            if job.reschedule_some(frontier, politeness, group, &mut room.0)? {
+                done.push(group);
             }
+        }
+        for group in done.drain(..) {
+            self.reschedules.remove(&group);
+            batch.delete(Family::Meta, &job_key(group));
+        }
+        for (&group, job) in &mut self.deletions {
+            let (rows @ 1.., groups @ 1..) = (room.0, room.1) else { break };
+            room = (rows, groups - 1);
+            step.deleted.insert(group);
+            if job.delete_some(frontier, batch, group, &mut room.0)? {
+                done.push(group);
+            }
+        }
+        for group in done {
+            frontier.groups.delete(batch, group);
+            group_rows.remove(group);
+            step.is_gone = true;
+            self.deletions.remove(&group);
+            batch.delete(Family::Meta, &job_key(group));
         }
         Ok(step)
     }
@@ -196,8 +208,22 @@ fn job_key(group: GroupHash) -> Vec<u8> {
 }
 
 impl GroupJob {
-    fn new(task: Task, group: GroupHash, taken_over: Timestamp) -> Self {
-        Self { task, stage: 0, from: start_of(group), taken_over }
+    const fn new(task: Task, taken_over: Timestamp) -> Self {
+        Self { task, stage: 0, from: Vec::new(), taken_over }
+    }
+
+    /// Returns the value of its row in `meta`: the task, and the time of a take-over in microseconds.
+    fn encode(&self) -> Vec<u8> {
+        let mut value = vec![self.task as u8];
+        if self.taken_over != Timestamp::ZERO {
+            value.extend(self.taken_over.0.to_be_bytes());
+        }
+        value
+    }
+
+    /// Returns the key from which it goes on.
+    fn from(&self, group: GroupHash) -> Vec<u8> {
+        if self.from.is_empty() { start_of(group) } else { self.from.clone() }
     }
 
     /// Marks hosts with a queue as changed, so that the commit updates their rows in `schedule`.
@@ -212,7 +238,7 @@ impl GroupJob {
         let (mut hosts, mut rest) = (Vec::new(), None);
         frontier.disk.walk(
             Family::Hosts,
-            &self.from,
+            &self.from(group),
             &keys::end_of_group(group),
             |key, value| {
                 let Some(host) = keys::read_hosts(key)? else { return Ok(true) };
@@ -271,7 +297,7 @@ impl GroupJob {
                 return Ok(false);
             }
             self.stage += 1;
-            self.from = start_of(group);
+            self.from.clear();
         }
         frontier.robots.retain(|(host, ..)| host.group != group);
         Ok(true)
@@ -285,8 +311,8 @@ impl GroupJob {
         room: &mut usize,
     ) -> Result<(), DiskError> {
         let mut rows: Vec<(HostKey, Queued)> = Vec::new();
-        let (from, end) = (&mut self.from, keys::end_of_group(group));
-        let start = from.clone();
+        let (start, end) = (self.from(group), keys::end_of_group(group));
+        let from = &mut self.from;
         frontier.disk.walk(Family::Frontier, &start, &end, |key, value| {
             let (host, queue_key) = keys::read_frontier(key)?;
             rows.push((host, decode_queued(queue_key, value)?));
@@ -316,15 +342,20 @@ impl GroupJob {
         room: &mut usize,
     ) -> Result<(), DiskError> {
         let mut rows = Vec::new();
-        frontier.disk.walk(family, &self.from, &keys::end_of_group(group), |key, value| {
-            // The group's own row counts what is left, and goes last.
-            if family != Family::Hosts || key[8..] != [0; 8] {
-                let is_host = family == Family::Hosts;
-                let host = is_host.then(|| HostRow::decode(value)).transpose()?;
-                rows.push((key.to_vec(), host));
-            }
-            Ok(rows.len() < *room)
-        })?;
+        frontier.disk.walk(
+            family,
+            &self.from(group),
+            &keys::end_of_group(group),
+            |key, value| {
+                // The group's own row counts what is left, and goes last.
+                if family != Family::Hosts || key[8..] != [0; 8] {
+                    let is_host = family == Family::Hosts;
+                    let host = is_host.then(|| HostRow::decode(value)).transpose()?;
+                    rows.push((key.to_vec(), host));
+                }
+                Ok(rows.len() < *room)
+            },
+        )?;
         if let Some((last, _)) = rows.last() {
             self.from = after_key(last);
         }
@@ -337,6 +368,18 @@ impl GroupJob {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads the value of a job's row in `meta`.
+fn decode(value: &[u8]) -> Option<(Task, Timestamp)> {
+    match value {
+        [1] => Some((Task::Reschedule, Timestamp::ZERO)),
+        [1, at @ ..] => {
+            Some((Task::Reschedule, Timestamp(u64::from_be_bytes(at.try_into().ok()?))))
+        }
+        [2] => Some((Task::Delete, Timestamp::ZERO)),
+        _ => None,
     }
 }
 

@@ -167,7 +167,7 @@ impl CrawlDb {
         let Frontier { dropping, robots, hosts, .. } = &self.frontier;
         let waiting = !dropping.is_empty() || !self.refused.is_empty();
         let changed = !robots.is_empty() || hosts.n_dirty() > 0;
-        waiting || changed || self.group_rows.has_changes() || self.group_jobs.are_left()
+        waiting || changed || self.group_rows.has_changes() || self.has_jobs()
     }
 
     /// Returns true if the workbench requested something since [`Self::serve`] was last called.
@@ -230,8 +230,8 @@ impl CrawlDb {
         may_fetch: MayFetch<'_>,
         out: &mut Vec<ToWorkbench>,
     ) -> Result<Option<Timestamp>, DiskError> {
-        let rows = (&mut self.group_rows, &self.blocked_hosts);
-        self.server.serve(&mut self.frontier, rows, now, may_fetch, out)
+        let parts = (&mut self.group_rows, &self.blocked_hosts, &self.group_jobs);
+        self.server.serve(&mut self.frontier, parts, now, may_fetch, out)
     }
 
     /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
@@ -285,7 +285,13 @@ impl CrawlDb {
     /// Returns true if [`Self::step_job`] has something to do.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
-        self.group_jobs.are_left()
+        self.n_jobs() > 0
+    }
+
+    /// Returns the number of groups that are opened, closed or deleted.
+    #[must_use]
+    pub fn n_jobs(&self) -> usize {
+        self.group_jobs.count()
     }
 
     /// Performs the next step of the jobs on groups. Returns its commit, which is applied already,
@@ -294,7 +300,7 @@ impl CrawlDb {
     /// # Errors
     /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
-        if !self.group_jobs.are_left() {
+        if !self.has_jobs() {
             return Ok(None);
         }
         let mut batch = Batch::default();
@@ -305,6 +311,10 @@ impl CrawlDb {
             self.sieve.forget();
         }
         self.finish(&mut batch, now)?;
+        if !step.rescheduled.is_empty() {
+            // Hosts of groups that were skipped until now.
+            self.server.rescan_schedule();
+        }
         self.frontier.changes.forget(&step.deleted);
         self.frontier.changes.forget_hosts(&step.rescheduled);
         Ok(Some(self.scan_commit(batch)))
@@ -368,11 +378,13 @@ impl CrawlDb {
         &self.blocked_hosts
     }
 
-    /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, or are
-    /// being dropped.
+    /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, are being
+    /// dropped, or do not rest yet after a take-over.
     #[must_use]
     pub fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
-        self.frontier.hosts.busy(groups)
+        let mut busy = self.frontier.hosts.busy(groups);
+        busy.extend(groups.iter().filter(|group| self.group_jobs.is_unrested(**group)));
+        busy
     }
 
     /// Returns true if a URL waits that this agent may fetch, as of the last commit.

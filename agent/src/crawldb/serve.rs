@@ -3,6 +3,7 @@
 use super::GroupRows;
 use super::blocked_hosts::BlockedHosts;
 use super::frontier::{END_OF_QUEUE, Frontier};
+use super::group_jobs::GroupJobs;
 use super::host_in_memory::HostInMemory;
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
 use crate::messages::{DueHost, Finder, QueueKey, Queued, RobotsRecord, ToWorkbench};
@@ -83,20 +84,25 @@ impl Server {
     /// Answers the workbench's requests, as far as hosts are due and `may_fetch` allows it. Returns
     /// the time when the next host falls due, if it is known.
     ///
-    /// A closed group costs nothing here. A host of an open group that may not be fetched is
-    /// skipped once, until [`Self::rescan_schedule`].
+    /// A closed group costs nothing here. A host of an open group that may not be fetched, or that
+    /// does not rest yet after a take-over, is skipped once, until [`Self::rescan_schedule`].
     ///
     /// # Errors
     /// [`DiskError`] if the disk or `may_fetch` fails.
     pub fn serve(
         &mut self,
         frontier: &mut Frontier,
-        (group_rows, blocked): (&mut GroupRows, &BlockedHosts),
+        (group_rows, blocked, jobs): (&mut GroupRows, &BlockedHosts, &GroupJobs),
         now: Timestamp,
         may_fetch: MayFetch<'_>,
         out: &mut Vec<ToWorkbench>,
     ) -> Result<Option<Timestamp>, DiskError> {
         self.requested = false;
+        // The decision comes first: it may take the group over.
+        let mut may_fetch = |group, rows: &mut GroupRows| {
+            Ok::<_, DiskError>(may_fetch(group, rows)? && !jobs.is_unrested(group))
+        };
+        let may_fetch: MayFetch<'_> = &mut may_fetch;
         for host in std::mem::take(&mut self.refills) {
             let (urls, more) = match may_fetch(host.group, group_rows)? {
                 true => self.read_window(frontier, host, u64::MAX)?,
@@ -105,10 +111,12 @@ impl Server {
             out.push(ToWorkbench::MoreUrls { host, urls, more });
         }
         for (host, name) in std::mem::take(&mut self.requested_hosts) {
-            if !may_fetch(host.group, group_rows)? {
-                out.push(ToWorkbench::NotOwned { host });
-            } else {
+            if may_fetch(host.group, group_rows)? {
                 out.extend(answer_host_request(frontier, host, name)?);
+            } else if jobs.is_unrested(host.group) {
+                self.requested_hosts.push((host, name));
+            } else {
+                out.push(ToWorkbench::NotOwned { host });
             }
         }
         let mut next = None;
@@ -142,6 +150,7 @@ impl Server {
             self.cursor = self.cursor.min(first);
             self.requested = true;
         }
+        self.requested |= !self.requested_hosts.is_empty();
     }
 
     /// Returns the next due hosts in `schedule` with their times, and the time of the first one

@@ -51,9 +51,13 @@ impl Fence {
         *until = (*until).max(asked + self.peer_lease);
     }
 
-    /// Grants a peer lease to `peer`, which requested it under the epoch in force.
-    pub fn grant(&mut self, peer: AgentId, epoch: u64, now: Timestamp) {
-        self.granted.insert(peer, (now + self.peer_lease, epoch));
+    /// Grants a peer lease to `peer`, which requested it under the epoch in force. What an earlier
+    /// process of it may still use remains owed.
+    pub fn grant(&mut self, peer: AgentId, epoch: u64, joined_epoch: u64, now: Timestamp) {
+        let before = self.granted.insert(peer, (now + self.peer_lease, epoch));
+        if let Some((until, _)) = before.filter(|&(_, epoch)| epoch < joined_epoch) {
+            self.free = self.free.max(until);
+        }
     }
 
     /// Returns the time when the fence closes unless a lease is renewed; `others` are alive in the
@@ -73,5 +77,24 @@ impl Fence {
     pub(super) fn owed(&self, is_gone: impl Fn(AgentId, u64) -> bool) -> Timestamp {
         let gone = self.granted.iter().filter(|&(&id, &(_, epoch))| is_gone(id, epoch));
         gone.map(|(_, &(until, _))| until).fold(self.free, Timestamp::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The agent joined again elsewhere, with a copy of its disk, while its first process runs on.
+    #[test]
+    fn a_lease_of_a_later_process_does_not_hide_what_the_first_one_has() {
+        let at = Timestamp::from_secs;
+        let peer = AgentId(2);
+        let mut fence = Fence::new(Duration::from_secs(5), at(0));
+        fence.grant(peer, 3, 1, at(10));
+        fence.grant(peer, 4, 4, at(12));
+        // It is alive in epoch 4.
+        assert_eq!(fence.owed(|_, epoch| epoch < 4), at(15));
+        fence.grant(peer, 4, 4, at(14));
+        assert_eq!(fence.owed(|_, epoch| epoch < 4), at(15));
     }
 }

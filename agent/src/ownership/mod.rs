@@ -195,6 +195,13 @@ impl Ownership {
         self.is_authority(tag) && self.has_all_rows(holder, tag)
     }
 
+    /// Grants a peer lease to an agent, which requested it under the epoch in force.
+    pub fn grant_peer_lease(&mut self, peer: AgentId, now: Timestamp) {
+        let joined = self.alive(peer).map_or(0, |agent| agent.joined_epoch);
+        let epoch = self.epoch();
+        self.fence.grant(peer, epoch, joined, now);
+    }
+
     /// Returns true if no agent that was declared dead may still fetch by a peer lease of this
     /// agent.
     #[must_use]
@@ -224,7 +231,8 @@ impl Ownership {
     }
 
     /// Returns true if a visit to a host of `group` may begin now. Takes the authority over the
-    /// group if this agent may take it.
+    /// group if this agent may take it: a visit may then begin once the group's hosts rest, or at once
+    /// if it has none.
     pub fn may_fetch(
         &mut self,
         group: GroupHash,
@@ -238,7 +246,7 @@ impl Ownership {
             Some(tag) if self.is_authority(&tag) => true,
             tag if self.may_take_over(group) => {
                 self.take_over(group, tag.is_none(), decision);
-                true
+                tag.is_none()
             }
             _ => false,
         }

@@ -14,6 +14,9 @@ impl Ownership {
         decision: &mut OwnershipDecision<'_>,
     ) {
         match message {
+            // An agent announces nothing after its scan. A message that comes again, because its
+            // acknowledgement was lost, may name groups that have arrived since.
+            OwnershipMessage::WillSend(_) if self.handoff.scanned.contains(&from) => {}
             OwnershipMessage::WillSend(groups) => {
                 for &group in groups {
                     self.handoff.awaited.entry(group).or_default().insert(from);

@@ -29,6 +29,7 @@ pub mod crawl_dir;
 mod database;
 pub mod facts;
 mod family;
+mod free_space;
 pub mod group_row;
 mod group_state;
 pub mod keys;
@@ -39,6 +40,7 @@ pub use batch::Batch;
 pub use crivello_common::codec::{RowReader, RowWriter};
 pub use database::{Database, FamilyHealth, Health};
 pub use family::Family;
+pub use free_space::free_space;
 pub use group_state::GroupState;
 
 /// A value of a column family.

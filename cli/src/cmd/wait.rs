@@ -113,6 +113,9 @@ impl Waiter {
         let blocking = listing.obstacles.iter().filter(|obstacle| obstacle.kind.blocks_end());
         let mut lines: Vec<String> =
             blocking.map(|obstacle| obstacle.describe(|id| listing.name(id))).collect();
+        if listing.view.run == RunState::Paused {
+            lines.push("it is paused; to continue, type `crivello resume`".to_owned());
+        }
         for (id, answer) in answers {
             if let Err(why) = answer {
                 lines.push(format!("{} {why}", listing.name(*id)));

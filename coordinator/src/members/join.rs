@@ -62,7 +62,9 @@ impl Members {
             let (other, secs) = (excluded.other, excluded.until.since(self.now).as_secs() + 1);
             return Err(MemberRefusal::Excluded { other, secs });
         }
-        if self.usable.views().len() >= USABLE_VIEWS_MAX {
+        // A living member that returns may be what the others wait for.
+        let is_alive = id.is_some_and(|id| self.alive(id).is_ok());
+        if self.usable.views().len() >= USABLE_VIEWS_MAX && !is_alive {
             return Err(MemberRefusal::TooManyViews);
         }
         let agent = match id.and_then(|id| self.view.agent(id)) {

@@ -16,7 +16,10 @@ impl Members {
         let Some(lease) = self.leases.get(&id) else { return false };
         let behind = lease.behind_since.map(|since| self.now.since(since)).unwrap_or_default();
         let gives_way = self.cut.gives_way.is_some_and(|(member, _)| member == id);
+        // Nobody could take its groups over.
+        let is_alone = self.living().len() == 1;
         self.view.run == RunState::Stopping
+            || is_alone
             || (lease.report.stalled < self.rules.stall_max()
                 && behind < self.rules.lag_max()
                 && !gives_way)
@@ -43,7 +46,7 @@ impl Members {
             && self.leases.get(&id).is_none_or(|lease| lease.until <= self.now)
     }
 
-    fn was_heard_lately(&self, id: AgentId) -> bool {
+    pub(super) fn was_heard_lately(&self, id: AgentId) -> bool {
         let heard = self.leases.get(&id).and_then(|lease| lease.heard);
         heard.is_some_and(|heard| self.now < heard + self.rules.lease / 2)
     }
@@ -73,9 +76,21 @@ impl Members {
             self.on_death(id);
             self.exclude(id);
         }
-        for agent in self.view.agents.iter_mut().filter(|agent| over.contains(&agent.id)) {
-            agent.state = AgentState::Dead;
-            agent.unreplicated = self.unreplicated.contains_key(&agent.id);
+        // With fewer holders than replicas, clients cannot tell that all of them are dead.
+        let uncovered = self.uncovered();
+        let lacks_holders =
+            uncovered.len() < self.rules.replication && self.may_lack_holders(&uncovered);
+        let only: BTreeSet<AgentId> = over
+            .iter()
+            .copied()
+            .filter(|&id| self.is_only_holder(id))
+            .chain(uncovered.into_iter().filter(|_| lacks_holders))
+            .collect();
+        for agent in &mut self.view.agents {
+            if over.contains(&agent.id) {
+                agent.state = AgentState::Dead;
+            }
+            agent.unreplicated |= only.contains(&agent.id);
         }
     }
 

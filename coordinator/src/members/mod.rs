@@ -59,7 +59,7 @@ pub struct MembersRecord {
     pub draining: BTreeSet<AgentId>,
     /// Members that may hold data that no other member has, with the last epoch in which there were
     /// fewer active members than replicas. A member leaves the set when it has copied its data since.
-    pub unreplicated: BTreeMap<AgentId, u64>,
+    pub unreplicated: BTreeMap<AgentId, FewHolders>,
     /// Dead members.
     pub deaths: BTreeMap<AgentId, Death>,
     /// Views that an agent may still use.
@@ -86,6 +86,18 @@ pub struct Death {
     pub epoch: u64,
     /// True if since then all groups of the living members have been fully replicated.
     pub covered: bool,
+    /// Number of members that held each of its groups; as many as replicas if it is not known.
+    pub holders: Option<usize>,
+}
+
+/// A member that has held groups while there were fewer active members than replicas, and has not
+/// copied them since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FewHolders {
+    /// Last epoch of that time.
+    pub epoch: u64,
+    /// The fewest members that held each of its groups.
+    pub holders: usize,
 }
 
 /// The members: the view and its leases.
@@ -95,7 +107,7 @@ pub struct Members {
     view: View,
     leases: BTreeMap<AgentId, Lease>,
     draining: BTreeSet<AgentId>,
-    unreplicated: BTreeMap<AgentId, u64>,
+    unreplicated: BTreeMap<AgentId, FewHolders>,
     deaths: BTreeMap<AgentId, Death>,
     usable: UsableViews,
     /// Why silent members could not be declared dead in the last step.
@@ -237,8 +249,12 @@ impl Members {
         leases.map(|lease| lease.until).filter(|&until| until > self.now).min()
     }
 
+    fn active(&self) -> impl Iterator<Item = &Agent> {
+        self.view.agents.iter().filter(|agent| agent.state == AgentState::Active)
+    }
+
     fn active_count(&self) -> usize {
-        self.view.agents.iter().filter(|agent| agent.state == AgentState::Active).count()
+        self.active().count()
     }
 
     fn living(&self) -> BTreeSet<AgentId> {

@@ -20,7 +20,11 @@ impl Members {
                 let behind = lease.behind_since.map(|since| self.now.since(since));
                 let behind = behind.unwrap_or_default();
                 let silent = self.now.since(lease.until);
-                if self.is_silent(agent.id) {
+                let is_stalled = lease.report.stalled >= self.rules.lease / 2;
+                if is_stalled && self.was_heard_lately(agent.id) {
+                    let stalled = of(ObstacleKind::Stalled, agent.id, lease.report.stalled);
+                    obstacles.push(Obstacle { disk_full: lease.report.disk_full, ..stalled });
+                } else if self.is_silent(agent.id) {
                     // For a moment, the others may not have been heard yet.
                     if silent >= self.rules.lease / 2 {
                         let silent = silent + self.rules.lease;
@@ -31,9 +35,6 @@ impl Members {
                         let undecided = of(ObstacleKind::Undecided, agent.id, silent);
                         obstacles.push(Obstacle { others, ..undecided });
                     }
-                } else if lease.report.stalled >= self.rules.lease / 2 {
-                    let stalled = of(ObstacleKind::Stalled, agent.id, lease.report.stalled);
-                    obstacles.push(Obstacle { disk_full: lease.report.disk_full, ..stalled });
                 } else if behind >= self.rules.lease {
                     obstacles.push(of(ObstacleKind::Lagging, agent.id, behind));
                 }
@@ -47,6 +48,13 @@ impl Members {
             }
         }
         obstacles.extend(self.obstacles_of_dead(of));
+        let active: Vec<AgentId> = self.active().map(|agent| agent.id).collect();
+        if let [first, ..] = active[..]
+            && active.len() < self.rules.replication
+        {
+            let few = of(ObstacleKind::FewCopies, first, Duration::ZERO);
+            obstacles.push(Obstacle { others: active, ..few });
+        }
         obstacles
     }
 
@@ -56,11 +64,13 @@ impl Members {
     ) -> Vec<Obstacle> {
         let mut obstacles = Vec::new();
         let dead = self.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
-        for agent in dead.clone().filter(|agent| agent.unreplicated) {
+        let uncovered = self.uncovered();
+        let lacks_holders = !uncovered.is_empty() && self.may_lack_holders(&uncovered);
+        let only = dead.filter(|agent| agent.unreplicated);
+        for agent in only.filter(|agent| !lacks_holders || !uncovered.contains(&agent.id)) {
             obstacles.push(of(ObstacleKind::OnlyCopy, agent.id, Duration::ZERO));
         }
-        let uncovered = self.uncovered();
-        if uncovered.len() >= self.rules.replication.max(1) {
+        if lacks_holders {
             let too_many = of(ObstacleKind::TooManyDead, uncovered[0], Duration::ZERO);
             obstacles.push(Obstacle { others: uncovered, ..too_many });
             return obstacles;

@@ -47,7 +47,9 @@ impl Members {
             MemberEvent::Join { id, disk, process, ref name, ref address, weight, known_epoch } => {
                 if known_epoch > self.view.epoch {
                     let member = id.and_then(|id| self.view.agent(id));
-                    let is_member = member.is_some_and(|member| member.disk_id == disk);
+                    let is_member = member.is_some_and(|member| {
+                        member.disk_id == disk && !self.was_heard_since_start(member.id)
+                    });
                     return Err(self.on_other_view(known_epoch, is_member));
                 }
                 self.join(id, process, Profile { name, address, weight, disk_id: disk })
@@ -69,9 +71,7 @@ impl Members {
         let HeartbeatReport { id, process, epoch, digest, .. } = *report;
         let differs = self.digests.get(&epoch).is_some_and(|&ours| ours != digest && digest != 0);
         if epoch > self.view.epoch || differs {
-            // A process that joined since this start received its views from here.
-            let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok());
-            let is_member = lease.is_some_and(|lease| lease.process == ANY);
+            let is_member = self.alive(id).is_ok() && !self.was_heard_since_start(id);
             return Err(self.on_other_view(epoch, is_member));
         }
         self.alive(id)?;
@@ -108,6 +108,12 @@ impl Members {
             self.outdated = Some(refusal);
         }
         refusal
+    }
+
+    /// Returns true if the member has received views from this process: then it cannot know a later
+    /// one from another record.
+    fn was_heard_since_start(&self, id: AgentId) -> bool {
+        self.leases.get(&id).is_some_and(|lease| lease.heard.is_some())
     }
 
     fn drain(&mut self, id: AgentId) -> StepResult {

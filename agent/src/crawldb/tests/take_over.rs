@@ -1,7 +1,7 @@
 //! Tests of the wait after a group is taken over from a dead agent.
 
 use super::super::CrawlDb;
-use crate::messages::{Commit, Finder, Found, LinkKind, RobotsRecord, ToFrontier};
+use crate::messages::{Commit, Finder, Found, LinkKind, RobotsRecord, ToFrontier, ToWorkbench};
 use crate::storage::values::HostRow;
 use crate::storage::{Database, Family, Row, keys};
 use crivello_common::config::Settings;
@@ -124,4 +124,80 @@ fn hosts_of_a_dead_agent_rest_for_their_own_delays_from_the_take_over_on() {
             }
         }
     }
+}
+
+#[test]
+fn no_host_is_handed_out_before_all_rest_after_a_take_over_even_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = Settings::default();
+    settings
+        .apply_set("politeness.domains=[{ suffix = \"slow.example\", delay = \"40s\" }]")
+        .unwrap();
+    let open = |disk: &Arc<Database>| {
+        CrawlDb::open(disk.clone(), &settings, KeyedHasher::with_public_key())
+            .unwrap()
+            .sharing(AgentId(1))
+    };
+    let disk = Arc::new(Database::open(dir.path(), true, &settings.fixed.state).unwrap());
+    let mut db = TestCrawlDb { crawldb: open(&disk), disk: disk.clone() };
+    let host = add(&mut db, "http://www.slow.example/", "", true);
+    // More hosts of the group than a step of a job handles.
+    for n in 0..20 {
+        add(&mut db, &format!("http://h{n}.slow.example/"), "", true);
+    }
+    db.crawldb.close_group(host.group).unwrap();
+    db.finish_jobs();
+    db.crawldb.open_group(host.group, T).unwrap();
+    let handed_out = |db: &mut TestCrawlDb, now| {
+        let mut out = Vec::new();
+        db.crawldb.on_workbench(ToFrontier::WantHosts { hosts: 50 });
+        db.crawldb.on_workbench(ToFrontier::RequestHost { host, name: "www.slow.example".into() });
+        db.crawldb.serve(now, &mut |_, _| Ok(true), &mut out).unwrap();
+        out.len()
+    };
+    // A new link to it, and a restart, while the job is under way.
+    let url = CrawlUrl::parse("http://www.slow.example/new").unwrap();
+    let hash = KeyedHasher::with_public_key().url(&url);
+    let (kind, finder) = (LinkKind::Page, Finder::SEED);
+    db.commit(vec![Found { url, host, hash, depth: 0, kind, finder }]);
+    assert_eq!(handed_out(&mut db, T), 0);
+    let commit = db.crawldb.step_job(T).unwrap().unwrap();
+    db.disk.commit(&commit.batch).unwrap();
+    assert_eq!(handed_out(&mut db, T), 0);
+    db.crawldb = open(&disk);
+    assert_eq!(handed_out(&mut db, T), 0);
+    db.finish_jobs();
+    let state = db.state(host);
+    assert_eq!((state.next, state.rule), (T + secs(40), WaitRule::TakeOver));
+    // Now the request is answered; the queues are handed out when the hosts have rested.
+    let mut out = Vec::new();
+    db.crawldb.serve(T, &mut |_, _| Ok(true), &mut out).unwrap();
+    assert!(matches!(&*out, [ToWorkbench::Due(due)] if due.host == host && due.urls.is_empty()));
+    assert_eq!(handed_out(&mut db, T + secs(41)), 20);
+}
+
+#[test]
+fn groups_are_opened_before_others_are_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings::default();
+    let disk = Arc::new(Database::open(dir.path(), true, &settings.fixed.state).unwrap());
+    let crawldb = CrawlDb::open(disk.clone(), &settings, KeyedHasher::with_public_key())
+        .unwrap()
+        .sharing(AgentId(1));
+    let mut db = TestCrawlDb { disk, crawldb };
+    let gone = add(&mut db, "http://www.gone.example/", "", true);
+    for n in 0..50 {
+        add(&mut db, &format!("http://h{n}.gone.example/"), "", true);
+    }
+    let group = |n| KeyedHasher::with_public_key().group(&format!("open{n}.example"));
+    let n = (0..).find(|&n| group(n) > gone.group).unwrap();
+    let host = add(&mut db, &format!("http://open{n}.example/"), "", true);
+    db.crawldb.close_group(host.group).unwrap();
+    db.finish_jobs();
+    db.crawldb.delete_group(gone.group);
+    db.crawldb.open_group(host.group, T).unwrap();
+    let commit = db.crawldb.step_job(T).unwrap().unwrap();
+    db.disk.commit(&commit.batch).unwrap();
+    assert_eq!(db.state(host).rule, WaitRule::TakeOver);
+    assert!(db.crawldb.is_deleting(gone.group));
 }

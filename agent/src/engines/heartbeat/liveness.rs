@@ -25,11 +25,12 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Observes the engines. Never returns.
+    /// Observes the engines. Never returns. On a full disk none of them makes progress.
     pub async fn watch(&self, shared: &Shared) {
-        let rounds = || [&shared.status.writer_rounds, &shared.status.scheduler_rounds];
+        let status = &shared.status;
+        let rounds = || [&status.writer_rounds, &status.scheduler_rounds, &status.results];
         let mut seen = rounds().map(|rounds| rounds.load(Relaxed));
-        let mut still = [Duration::ZERO; 2];
+        let mut still = [Duration::ZERO; 3];
         let mut looked_at = shared.clock.now();
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -37,10 +38,17 @@ impl Liveness {
             // While the whole process is suspended, its engines are not stuck.
             let passed = now.since(looked_at).min(2 * LOOK_EVERY);
             looked_at = now;
-            for ((rounds, seen), still) in rounds().iter().zip(&mut seen).zip(&mut still) {
+            let disk_full = status.disk_full.load(Relaxed);
+            let pipeline = &shared.pipeline;
+            // The parsers have nothing to do, or wait for the writer.
+            let is_parsed = pipeline.pages().0 == 0 || !pipeline.has_room();
+            let may_rest = [false, false, is_parsed];
+            for (i, rounds) in rounds().iter().enumerate() {
                 let n = rounds.load(Relaxed);
-                *still = if n == *seen { *still + passed } else { Duration::ZERO };
-                *seen = n;
+                let makes_progress = n != seen[i] || may_rest[i];
+                let is_still = disk_full || !makes_progress;
+                still[i] = if is_still { still[i] + passed } else { Duration::ZERO };
+                seen[i] = n;
             }
             let longest = still.into_iter().max().unwrap_or_default();
             let before = Duration::from_millis(self.stalled_ms.load(Relaxed));
@@ -112,9 +120,8 @@ mod tests {
                 let begun = clock.now();
                 while clock.now().since(begun) < of {
                     let status = &shared.status;
-                    for rounds in
-                        [&status.writer_rounds, &status.scheduler_rounds][..engines].iter()
-                    {
+                    let all = [&status.writer_rounds, &status.scheduler_rounds, &status.results];
+                    for rounds in &all[..engines] {
                         rounds.fetch_add(1, Relaxed);
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -125,6 +132,15 @@ mod tests {
         assert!(liveness.stalled() >= REPORTED_FROM, "an engine that stands still is not noticed");
         run(2, 4 * LOOK_EVERY).await;
         assert_eq!(liveness.stalled(), Duration::ZERO, "an idle agent counts as stuck");
+        // A page waits for the parsers, and none of them makes progress.
+        shared.pipeline.enter(1);
+        run(2, REPORTED_FROM + 8 * LOOK_EVERY).await;
+        assert!(liveness.stalled() >= REPORTED_FROM, "parsers that are stuck are not noticed");
+        run(3, 4 * LOOK_EVERY).await;
+        assert_eq!(liveness.stalled(), Duration::ZERO, "busy parsers count as stuck");
+        shared.status.disk_full.store(true, Relaxed);
+        run(3, REPORTED_FROM + 8 * LOOK_EVERY).await;
+        assert!(liveness.stalled() >= REPORTED_FROM, "a full disk is not noticed");
         watch.abort();
     }
 

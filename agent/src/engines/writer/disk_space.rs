@@ -1,6 +1,7 @@
 //! Disk space: writes are retried while the disk is full, and fetching pauses before it is.
 
 use crate::engines::writer::{Writer, WriterError};
+use crate::storage::free_space;
 use crivello_common::time::Timestamp;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -45,8 +46,7 @@ impl Writer {
             return;
         }
         self.disk_checked_at = now;
-        let Ok(disk) = rustix::fs::statvfs(&self.stores.dir) else { return };
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let Some(free) = free_space(&self.stores.dir) else { return };
         let full = free < self.shared.settings.state.disk_free_min.0;
         if full != self.shared.status.disk_full.swap(full, Relaxed) {
             if full {

@@ -41,7 +41,7 @@ pub fn bytes_in(dir: &Path) -> u64 {
 
 /// Returns the free bytes of the file system that contains `dir`.
 pub fn bytes_free(dir: &Path) -> u64 {
-    rustix::fs::statvfs(dir).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+    crate::storage::free_space(dir).unwrap_or(0)
 }
 
 #[cfg(test)]

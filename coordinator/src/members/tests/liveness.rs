@@ -315,6 +315,91 @@ fn an_old_copy_of_the_record_refuses_everything() {
     lie.epoch = 99;
     assert!(members.step(&MemberEvent::Heartbeat(lie), at(1)).is_err());
     assert!(!members.is_outdated());
+    // Nor when it joins again, or has left.
+    let mut back = join(Some(1), 11, "a");
+    if let MemberEvent::Join { known_epoch, .. } = &mut back {
+        *known_epoch = 99;
+    }
+    assert!(members.step(&back, at(2)).is_err());
+    assert!(!members.is_outdated());
     beat(&mut members, &[1, 2], 5, 20);
     assert_eq!(members.view().living().count(), 2);
+    let process = ProcessId(11);
+    let ended = MemberEvent::ProcessEnded { id: AgentId(1), process, cancel_drain: false };
+    members.step(&ended, at(21)).unwrap();
+    assert!(members.step(&back, at(22)).is_err());
+    let mut lie = good(&members, 1);
+    lie.epoch = 99;
+    assert!(members.step(&MemberEvent::Heartbeat(lie), at(22)).is_err());
+    assert!(!members.is_outdated());
+}
+
+fn cluster_of_three_replicas(n: u32) -> Members {
+    let mut members = cluster(n);
+    members.rules.replication = 3;
+    members
+}
+
+/// With three replicas and two agents, each holds all: one may die.
+#[test]
+fn two_agents_that_hold_everything_lose_nothing_by_one_death() {
+    let mut members = cluster_of_three_replicas(2);
+    members.publish();
+    beat(&mut members, &[1, 2], 0, 20);
+    assert_eq!(kinds(&members), [(ObstacleKind::FewCopies, 1)]);
+    beat(&mut members, &[2], 25, 60);
+    assert_eq!(state(&members, 1), Some(AgentState::Dead));
+    assert_eq!(kinds(&members), [(ObstacleKind::FewCopies, 2)]);
+    let remove = MemberEvent::Remove { id: AgentId(1), refetch: false, force: false };
+    assert_eq!(members.step(&remove, at(61)), Ok(None));
+    // The last one held everything alone.
+    members.step(&join(None, 33, "c"), at(62)).unwrap();
+    beat_with(&mut members, &[3], (65, 130), |report| {
+        (report.settled_epoch, report.copied_since) = (0, 0);
+    });
+    members.step(&MemberEvent::DeclareDead { id: AgentId(2) }, at(131)).unwrap();
+    beat(&mut members, &[3], 135, 150);
+    assert_eq!(state(&members, 2), Some(AgentState::Dead));
+    assert!(kinds(&members).contains(&(ObstacleKind::OnlyCopy, 2)), "{:?}", kinds(&members));
+}
+
+/// Both of two agents that held everything die before a third has copied it.
+#[test]
+fn as_many_deaths_as_holders_are_too_many() {
+    let mut members = cluster_of_three_replicas(2);
+    members.publish();
+    beat(&mut members, &[1, 2], 0, 20);
+    members.step(&join(None, 33, "c"), at(20)).unwrap();
+    beat_with(&mut members, &[1, 2, 3], (20, 30), |report| {
+        (report.settled_epoch, report.copied_since) = (0, 0);
+    });
+    beat_with(&mut members, &[3], (35, 100), |report| {
+        (report.settled_epoch, report.copied_since) = (0, 0);
+    });
+    for id in [1, 2] {
+        let _ = members.step(&MemberEvent::DeclareDead { id: AgentId(id) }, at(101));
+    }
+    beat(&mut members, &[3], 105, 120);
+    assert_eq!(state(&members, 1), Some(AgentState::Dead));
+    assert_eq!(state(&members, 2), Some(AgentState::Dead));
+    let found = kinds(&members);
+    assert!(found.iter().any(|(kind, _)| *kind == ObstacleKind::TooManyDead), "{found:?}");
+    assert!(members.view().agents.iter().filter(|a| a.unreplicated).count() == 2);
+    for id in [1, 2] {
+        let remove = MemberEvent::Remove { id: AgentId(id), refetch: false, force: false };
+        assert_eq!(members.step(&remove, at(121)).err(), Some(MemberRefusal::OnlyCopy));
+    }
+}
+
+/// An agent whose lease is not renewed, because its disk is full, is not called silent.
+#[test]
+fn the_only_agent_on_a_full_disk_is_explained() {
+    let mut members = cluster(1);
+    beat_with(&mut members, &[1], (0, 120), |report| {
+        (report.stalled, report.disk_full) = (Duration::from_secs(60), true);
+    });
+    let obstacles = members.obstacles();
+    let stalled = obstacles.iter().find(|o| o.kind == ObstacleKind::Stalled);
+    assert!(stalled.is_some_and(|stalled| stalled.disk_full), "{obstacles:?}");
+    assert!(!obstacles.iter().any(|o| o.kind == ObstacleKind::Undecided), "{obstacles:?}");
 }

@@ -352,6 +352,10 @@ impl ReplicaStore for Store {
 
     fn rescan_schedule(&mut self) {}
 
+    fn n_jobs(&self) -> usize {
+        self.now.deleted.len()
+    }
+
     fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
         self.busy.intersection(groups).copied().collect()
     }
