@@ -9,6 +9,10 @@ use super::{Lease, Members, ProcessId};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, RunState};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Time after which an exclusion no longer makes the next one longer.
+const EXCLUSION_MEMORY: Duration = Duration::from_secs(3_600);
 
 impl Members {
     /// Returns true if the lease of a member that has just reported may be renewed.
@@ -123,7 +127,9 @@ impl Members {
     /// Excludes a member that is declared dead because it could not reach another one.
     fn exclude(&mut self, id: AgentId) {
         if let Some((member, other)) = self.cut.gives_way.filter(|&(member, _)| member == id) {
-            let n_deaths = self.exclusions.get(&member).map_or(1, |last| last.n_deaths + 1);
+            let last = self.exclusions.get(&member);
+            let last = last.filter(|last| self.now < last.until + EXCLUSION_MEMORY);
+            let n_deaths = last.map_or(1, |last| last.n_deaths + 1);
             let until = self.now + self.rules.exclusion(n_deaths);
             self.exclusions.insert(member, Exclusion { other, n_deaths, until });
         }
