@@ -108,6 +108,30 @@ fn an_agent_on_a_full_disk_stops_nobody_else() {
     finish(&mut cluster, IN_FLIGHT);
 }
 
+/// The usual full disk: the crawler stops before the last byte. It gives up its groups all the same,
+/// and a process that starts meanwhile waits with its return until there is space.
+#[test]
+fn an_agent_on_a_nearly_full_disk_gives_up_its_groups() {
+    let Some(disk) = SmallDisk::mount("128m") else { return };
+    let cluster = cluster(web(90)).within(LONG).allow_log_line("the disk is");
+    std::fs::create_dir(disk.path().join("b")).expect("created");
+    symlink(disk.path().join("b"), cluster.disk("b")).expect("linked");
+    let mut cluster = cluster.set("state.disk-free-min=24MiB").set("state.write-buffers=1MiB");
+    cluster = cluster.start_until(3, 0.1);
+    let ballast = disk.fill(12 << 20);
+    cluster.until("status says why", |c| {
+        let status = c.tell(&["status"]);
+        status.contains("b has made no progress for") && status.contains("its disk is full")
+    });
+    cluster.wait_for_state("b", "dead");
+    let at = cluster.web.log().now();
+    cluster.until("other agents visit its hosts", |c| c.successor_of("b", at).is_some());
+    cluster.until("it waits", |c| c.said_by("b").contains("joins when there is free space"));
+    std::fs::remove_file(&ballast).expect("removed");
+    cluster.wait_for_state("b", "active");
+    finish(&mut cluster, IN_FLIGHT);
+}
+
 /// The process stands still: it is declared dead, the others go on, and it returns by itself.
 #[test]
 fn an_agent_that_stands_still_returns_by_itself() {
