@@ -65,7 +65,7 @@ pub async fn send_in_manner(
             send(stream, flight, body).await?;
             repeat(stream, flight, &b"<p>And there is more to come.</p>\n".repeat(256)).await
         }
-        Manner::Reset => Ok(()),
+        Manner::Reset | Manner::Http2(_) => Ok(()),
         Manner::Well
         | Manner::GzipBomb { .. }
         | Manner::TruncatedGzip
@@ -78,7 +78,7 @@ pub async fn send_in_manner(
 /// Ends a request that was sent in a manner. Returns whether the connection stays open.
 pub async fn finish(stream: &mut impl Stream, flight: InFlight, answer: &SimResponse) -> bool {
     match answer.manner {
-        Manner::Reset | Manner::ResetInHead | Manner::ResetInBody => {
+        Manner::Reset | Manner::Http2(_) | Manner::ResetInHead | Manner::ResetInBody => {
             drop(flight);
             stream.reset_on_close();
             false

@@ -16,7 +16,7 @@ pub const HREF_MAX: usize = 3 * TEXT_MAX;
 pub const AUTHORITY_MAX: usize = 1_024;
 /// Maximum number of letters of a label: it has at most 63 octets (RFC 1035), and at least one for
 /// each letter.
-const LABEL_MAX: usize = 63;
+pub(super) const LABEL_MAX: usize = 63;
 /// Steps for each byte of an authority that must be converted.
 const CONVERSION: u64 = 32;
 /// Full stops that the conversion takes for a dot.

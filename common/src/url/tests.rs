@@ -51,6 +51,21 @@ fn the_normal_form_of_urls() {
     }
 }
 
+/// Found by fuzzing: such a URL was accepted as it was written, and refused in normal form.
+#[test]
+fn labels_that_become_too_long_in_normal_form_are_rejected() {
+    for (n, wanted) in [(50, Ok(())), (57, Err(Discard::Authority))] {
+        let text = format!("http://{}.test/", "\u{fc}".repeat(n));
+        let parsed = CrawlUrl::parse(&text);
+        assert_eq!(parsed.as_ref().map(|_| ()).map_err(|error| *error), wanted, "{n}: {parsed:?}");
+        let base = url::Url::parse("http://base.test/").unwrap();
+        assert_eq!(CrawlUrl::join(&base, &text), parsed);
+        if let Ok(url) = parsed {
+            assert_eq!(CrawlUrl::parse(url.as_str()), Ok(url));
+        }
+    }
+}
+
 #[test]
 fn invalid_urls_are_rejected_with_a_reason() {
     let long = format!("http://example.com/{}", "a".repeat(TEXT_MAX));
