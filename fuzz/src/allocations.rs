@@ -60,7 +60,7 @@ unsafe impl GlobalAlloc for Counting {
 
 /// Memory that a function used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct MemoryUsage {
     /// Most bytes in use at once, above those before.
     pub peak: usize,
     /// Bytes allocated in all.
@@ -68,11 +68,11 @@ pub struct Usage {
 }
 
 /// Runs `f` and returns the memory that this thread allocated meanwhile.
-pub fn measure(f: impl FnOnce()) -> Usage {
+pub fn measure(f: impl FnOnce()) -> MemoryUsage {
     let (used, total) = (USED.get(), TOTAL.get());
     PEAK.set(used);
     f();
-    Usage {
+    MemoryUsage {
         peak: usize::try_from(PEAK.get() - used).unwrap_or(0),
         total: TOTAL.get().wrapping_sub(total),
     }

@@ -1,19 +1,19 @@
-//! Inputs of a target: its corpus, its samples, and mutations of both.
+//! InputSource of a target: its corpus, its samples, and mutations of both.
 
 use crate::mutation::mutate;
-use crate::rng::Rng;
+use crate::rng::FuzzRng;
 use crate::target::FuzzTarget;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The inputs of a target, by seed.
-pub struct Inputs {
+pub struct InputSource {
     /// Files of the corpus, in the order of their names, then samples.
     pub originals: Vec<Vec<u8>>,
     target: FuzzTarget,
 }
 
-impl Inputs {
+impl InputSource {
     /// Reads the corpus of a target.
     pub fn of(target: &FuzzTarget) -> Self {
         let mut originals = read_files(&corpus_dir().join(target.name));
@@ -23,7 +23,7 @@ impl Inputs {
 
     /// Returns the input of a seed.
     pub fn input(&self, seed: u64) -> Vec<u8> {
-        let mut rng = Rng::new(seed);
+        let mut rng = FuzzRng::new(seed);
         mutate(&mut rng, &self.originals, self.target.tokens, self.target.len_max)
     }
 }

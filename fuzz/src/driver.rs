@@ -1,8 +1,8 @@
 //! Driver: gives a target its inputs, one after another, and checks that it reads each within its
 //! bounds.
 
-use crate::allocations::{Usage, measure};
-use crate::corpus::Inputs;
+use crate::allocations::{MemoryUsage, measure};
+use crate::corpus::InputSource;
 use crate::failure::FuzzFailure;
 use crate::target::{FuzzTarget, MemoryBound};
 use crate::watchdog::Watchdog;
@@ -44,7 +44,7 @@ pub struct FuzzSummary {
 /// # Errors
 /// Returns the first failure. Its input is in a file then.
 pub fn run(target: &FuzzTarget, plan: &FuzzPlan) -> Result<FuzzSummary, Box<FuzzFailure>> {
-    let inputs = Inputs::of(target);
+    let inputs = InputSource::of(target);
     let clock = Clock::start();
     let watchdog = Watchdog::start(target, clock);
     let mut summary = FuzzSummary::default();
@@ -70,7 +70,7 @@ pub fn run(target: &FuzzTarget, plan: &FuzzPlan) -> Result<FuzzSummary, Box<Fuzz
 }
 
 impl FuzzSummary {
-    fn count(&mut self, target: &FuzzTarget, len: usize, usage: Usage) {
+    fn count(&mut self, target: &FuzzTarget, len: usize, usage: MemoryUsage) {
         let percent = |used: usize, bound: MemoryBound| used * 100 / bound.of(len).max(1);
         self.peak_percent = self.peak_percent.max(percent(usage.peak, target.peak));
         self.total_percent = self.total_percent.max(percent(usage.total, target.total));
@@ -83,7 +83,7 @@ fn check(
     watchdog: &Watchdog,
     case: String,
     input: &[u8],
-) -> Result<Usage, Box<FuzzFailure>> {
+) -> Result<MemoryUsage, Box<FuzzFailure>> {
     watchdog.begin(&case, input);
     let mut panic = None;
     let usage = measure(|| {
@@ -102,7 +102,7 @@ fn check(
     };
     match problem {
         None => Ok(usage),
-        Some(problem) => Err(Box::new(FuzzFailure::record(target, case, problem, input))),
+        Some(problem) => Err(Box::new(FuzzFailure::record(target, case, &problem, input))),
     }
 }
 

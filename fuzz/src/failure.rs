@@ -4,6 +4,9 @@ use crate::target::FuzzTarget;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
+/// Characters of a message that are shown.
+const MESSAGE_MAX: usize = 400;
+
 /// An input that failed.
 #[derive(Clone, Debug)]
 pub struct FuzzFailure {
@@ -20,7 +23,8 @@ pub struct FuzzFailure {
 impl FuzzFailure {
     /// Records a failure: writes its input to a file in [`failures_dir`].
     #[must_use]
-    pub fn record(target: &FuzzTarget, case: String, problem: String, input: &[u8]) -> Self {
+    pub fn record(target: &FuzzTarget, case: String, problem: &str, input: &[u8]) -> Self {
+        let problem = shortened(problem);
         let file = failures_dir().join(format!("{}-{case}", target.name));
         let written = fs::create_dir_all(failures_dir()).and_then(|()| fs::write(&file, input));
         let problem = match written {
@@ -37,8 +41,18 @@ impl fmt::Display for FuzzFailure {
         let file = file.display();
         writeln!(f, "{target}: input {case}: {problem}")?;
         writeln!(f, "the input is in {file}; this command repeats it:")?;
-        write!(f, "  cargo run --release -p fuzz -- repeat {target} {file}")
+        write!(f, "  make fuzz FUZZ=\"repeat {target} {file}\"")
     }
+}
+
+/// Returns the beginning of a text: a message may contain all of an input.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(MESSAGE_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Returns the folder for inputs that failed.

@@ -16,17 +16,17 @@ pub mod targets;
 mod watchdog;
 
 pub use driver::{FuzzPlan, FuzzSummary, run};
-pub use failure::{FuzzFailure, failures_dir};
+pub use failure::{FuzzFailure, failures_dir, shortened};
 pub use target::{FuzzTarget, MemoryBound};
 
 /// Returns the input of a target for a seed.
 #[must_use]
 pub fn input(target: &FuzzTarget, seed: u64) -> Vec<u8> {
-    corpus::Inputs::of(target).input(seed)
+    corpus::InputSource::of(target).input(seed)
 }
 
 /// Returns the inputs of a target that are not mutated: its corpus and its samples.
 #[must_use]
 pub fn originals(target: &FuzzTarget) -> Vec<Vec<u8>> {
-    corpus::Inputs::of(target).originals
+    corpus::InputSource::of(target).originals
 }

@@ -11,7 +11,7 @@
 
 use crivello_common::time::Clock;
 use fuzz::targets::{ALL, find};
-use fuzz::{FuzzFailure, FuzzPlan, FuzzTarget, input, originals, run};
+use fuzz::{FuzzFailure, FuzzPlan, FuzzTarget, input, originals, run, shortened};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::error::Error;
 use std::fs::{self, File};
@@ -87,7 +87,7 @@ impl Options {
                 let seed = u64::from_le_bytes(fs::read(&progress)?.as_slice().try_into()?);
                 let problem = format!("the process ended by signal {signal}");
                 let input = input(target, seed);
-                eprintln!("{}", FuzzFailure::record(target, seed.to_string(), problem, &input));
+                eprintln!("{}", FuzzFailure::record(target, seed.to_string(), &problem, &input));
             }
             if !status.success() {
                 failed.push(target.name);
@@ -108,6 +108,7 @@ fn named(name: &str) -> Result<&'static FuzzTarget, Box<dyn Error>> {
 fn child(target: &str, seed: &str, seconds: &str, progress: &str) -> Result<bool, Box<dyn Error>> {
     let limit = Rlimit { current: Some(ADDRESS_SPACE), maximum: Some(ADDRESS_SPACE) };
     setrlimit(Resource::As, limit)?;
+    std::panic::set_hook(Box::new(|panic| eprintln!("{}", shortened(&panic.to_string()))));
     let (target, seconds) = (named(target)?, seconds.parse()?);
     let plan = FuzzPlan {
         seed: seed.parse()?,

@@ -1,6 +1,6 @@
 //! Mutations of inputs.
 
-use crate::rng::Rng;
+use crate::rng::FuzzRng;
 
 /// Maximum number of mutations of one input.
 const MUTATIONS_MAX: usize = 8;
@@ -29,7 +29,12 @@ const INTEGERS: [u64; 18] = [
 ];
 
 /// Returns a mutation of one of `originals`, of at most `len_max` bytes.
-pub fn mutate(rng: &mut Rng, originals: &[Vec<u8>], tokens: &[&[u8]], len_max: usize) -> Vec<u8> {
+pub fn mutate(
+    rng: &mut FuzzRng,
+    originals: &[Vec<u8>],
+    tokens: &[&[u8]],
+    len_max: usize,
+) -> Vec<u8> {
     let mut input = match originals {
         [] => Vec::new(),
         _ if rng.one_in(32) => random_bytes(rng, 4 * PART_MAX),
@@ -42,7 +47,7 @@ pub fn mutate(rng: &mut Rng, originals: &[Vec<u8>], tokens: &[&[u8]], len_max: u
     input
 }
 
-fn mutate_once(rng: &mut Rng, input: &mut Vec<u8>, originals: &[Vec<u8>], tokens: &[&[u8]]) {
+fn mutate_once(rng: &mut FuzzRng, input: &mut Vec<u8>, originals: &[Vec<u8>], tokens: &[&[u8]]) {
     match rng.below(12) {
         0 | 1 => flip_bit(rng, input),
         2 => set_byte(rng, input),
@@ -80,13 +85,13 @@ fn mutate_once(rng: &mut Rng, input: &mut Vec<u8>, originals: &[Vec<u8>], tokens
     }
 }
 
-fn random_bytes(rng: &mut Rng, len_max: usize) -> Vec<u8> {
+fn random_bytes(rng: &mut FuzzRng, len_max: usize) -> Vec<u8> {
     let len = rng.below(len_max + 1);
     (0..len).map(|_| rng.next() as u8).collect()
 }
 
 /// Returns an integer at a boundary, in one of the forms that the formats use.
-fn integer(rng: &mut Rng) -> Vec<u8> {
+fn integer(rng: &mut FuzzRng) -> Vec<u8> {
     let n = rng.one_of(&INTEGERS);
     match rng.below(7) {
         0 => vec![n as u8],
@@ -110,43 +115,43 @@ fn varint(mut n: u64) -> Vec<u8> {
 }
 
 /// Returns the bounds of a part, which is empty if the input is.
-fn part(rng: &mut Rng, input: &[u8]) -> std::ops::Range<usize> {
+fn part(rng: &mut FuzzRng, input: &[u8]) -> std::ops::Range<usize> {
     let start = rng.below(input.len() + 1);
     let len = rng.below((input.len() - start).min(PART_MAX) + 1);
     start..start + len
 }
 
-fn flip_bit(rng: &mut Rng, input: &mut [u8]) {
+fn flip_bit(rng: &mut FuzzRng, input: &mut [u8]) {
     if !input.is_empty() {
         let at = rng.below(input.len());
         input[at] ^= 1 << rng.below(8);
     }
 }
 
-fn set_byte(rng: &mut Rng, input: &mut [u8]) {
+fn set_byte(rng: &mut FuzzRng, input: &mut [u8]) {
     if !input.is_empty() {
         let at = rng.below(input.len());
         input[at] = rng.one_of(&[0, 1, 0x7f, 0x80, 0xff, b' ', b'\n', b'%', b'/', b'.']);
     }
 }
 
-fn insert(rng: &mut Rng, input: &mut Vec<u8>, bytes: &[u8]) {
+fn insert(rng: &mut FuzzRng, input: &mut Vec<u8>, bytes: &[u8]) {
     let at = rng.below(input.len() + 1);
     input.splice(at..at, bytes.iter().copied());
 }
 
-fn overwrite(rng: &mut Rng, input: &mut Vec<u8>, bytes: &[u8]) {
+fn overwrite(rng: &mut FuzzRng, input: &mut Vec<u8>, bytes: &[u8]) {
     let at = rng.below(input.len() + 1);
     let end = (at + bytes.len()).min(input.len());
     input.splice(at..end, bytes.iter().copied());
 }
 
-fn remove_part(rng: &mut Rng, input: &mut Vec<u8>) {
+fn remove_part(rng: &mut FuzzRng, input: &mut Vec<u8>) {
     let part = part(rng, input);
     input.drain(part);
 }
 
-fn repeat_part(rng: &mut Rng, input: &mut Vec<u8>) {
+fn repeat_part(rng: &mut FuzzRng, input: &mut Vec<u8>) {
     let part = part(rng, input);
     // Long repetitions are rare, and find work that grows faster than the input.
     let times = if rng.one_in(8) { 1 + rng.below(1_000) } else { 1 + rng.below(3) };
@@ -154,14 +159,14 @@ fn repeat_part(rng: &mut Rng, input: &mut Vec<u8>) {
     input.splice(part.end..part.end, repeated);
 }
 
-fn splice(rng: &mut Rng, input: &mut Vec<u8>, other: &[u8]) {
+fn splice(rng: &mut FuzzRng, input: &mut Vec<u8>, other: &[u8]) {
     let keep = rng.below(input.len() + 1);
     let from = rng.below(other.len() + 1);
     input.truncate(keep);
     input.extend_from_slice(&other[from..]);
 }
 
-fn swap_parts(rng: &mut Rng, input: &mut Vec<u8>) {
+fn swap_parts(rng: &mut FuzzRng, input: &mut Vec<u8>) {
     let part = part(rng, input);
     let bytes: Vec<u8> = input.drain(part).collect();
     insert(rng, input, &bytes);
@@ -174,7 +179,7 @@ mod tests {
     #[test]
     fn mutations_are_fixed_by_their_seed_and_differ() {
         let originals = [b"GET / HTTP/1.1".to_vec(), vec![0; 100]];
-        let of = |seed| mutate(&mut Rng::new(seed), &originals, &[b"token"], 5_000);
+        let of = |seed| mutate(&mut FuzzRng::new(seed), &originals, &[b"token"], 5_000);
         let all: Vec<_> = (0..1_000).map(of).collect();
         assert_eq!(all, (0..1_000).map(of).collect::<Vec<_>>());
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();

@@ -1,9 +1,9 @@
 //! Random numbers from a seed: SplitMix64, the same on each machine and in each version.
 
 /// Generator of random numbers.
-pub struct Rng(u64);
+pub struct FuzzRng(u64);
 
-impl Rng {
+impl FuzzRng {
     /// Creates the generator of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)

@@ -55,6 +55,6 @@ impl Watchdog {
 #[expect(clippy::print_stderr, reason = "the process ends here")]
 fn give_up(target: &FuzzTarget, case: String, input: &[u8]) {
     let problem = format!("it did not end within {ENDLESS:?}");
-    eprintln!("{}", FuzzFailure::record(target, case, problem, input));
+    eprintln!("{}", FuzzFailure::record(target, case, &problem, input));
     std::process::exit(3);
 }

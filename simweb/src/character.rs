@@ -142,6 +142,8 @@ pub enum Manner {
     },
     /// Sends headers without end.
     EndlessHead,
+    /// Sends interim responses (103) without end.
+    EndlessInterim,
     /// Sends a body without end.
     EndlessBody,
     /// Sends a gzip stream that unpacks to this many zero bytes.

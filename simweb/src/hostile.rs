@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const DRIP_INTERVAL: Duration = Duration::from_millis(200);
 /// Bytes that a Content-Length declares in excess.
 const LENGTH_EXCESS: usize = 1_000;
+const INTERIM: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
 const MALFORMED: &[u8] = b"HTTQ/one-point-two everything fine\n: x\r\n\x00\xff\r\n\r\n";
 
 /// Sends `answer` in its manner. Endless manners end with the connection.
@@ -60,6 +61,7 @@ pub async fn send_in_manner(
             send(stream, flight, b"HTTP/1.1 200 OK\r\n").await?;
             repeat(stream, flight, &filler_headers(4_096)).await
         }
+        Manner::EndlessInterim => repeat(stream, flight, &INTERIM.repeat(64)).await,
         Manner::EndlessBody => {
             send(stream, flight, response::head(answer, None).as_bytes()).await?;
             send(stream, flight, body).await?;

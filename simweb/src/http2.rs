@@ -91,7 +91,8 @@ async fn respond(
         | Manner::ResetInHead
         | Manner::Malformed
         | Manner::HugeHead { .. }
-        | Manner::EndlessHead => return Err(io::ErrorKind::ConnectionReset.into()),
+        | Manner::EndlessHead
+        | Manner::EndlessInterim => return Err(io::ErrorKind::ConnectionReset.into()),
         Manner::ResetInBody | Manner::LengthTooLong | Manner::LengthTooShort => End::Reset,
         _ => End::Well,
     };

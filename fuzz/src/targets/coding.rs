@@ -36,8 +36,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
     ],
     len_max: 65_536,
     // Two buffers of the bound, the window of brotli, and what is encoded again.
-    peak: MemoryBound { base: 40 << 20, per_byte: 64 },
-    total: MemoryBound { base: 128 << 20, per_byte: 256 },
+    peak: MemoryBound { base: 8 << 20, per_byte: 32 },
+    total: MemoryBound { base: 32 << 20, per_byte: 64 },
 };
 
 /// Bytes of a robots.txt that count.

@@ -39,8 +39,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"\\u0000",
     ],
     len_max: 8_192,
-    peak: MemoryBound { base: 64 << 20, per_byte: 4_096 },
-    total: MemoryBound { base: 512 << 20, per_byte: 65_536 },
+    peak: MemoryBound { base: 32 << 20, per_byte: 512 },
+    total: MemoryBound { base: 128 << 20, per_byte: 4_096 },
 };
 
 fn run(input: &[u8]) {

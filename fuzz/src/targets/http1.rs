@@ -2,7 +2,7 @@
 //!
 //! Input: the bytes that a server sends after the request; then it closes the connection.
 
-use super::visit::Stage;
+use super::visit::VisitStage;
 use crate::target::{FuzzTarget, MemoryBound};
 
 /// See the module.
@@ -43,7 +43,7 @@ pub const TARGET: FuzzTarget = FuzzTarget {
 };
 
 thread_local! {
-    static STAGE: Stage = Stage::new(false);
+    static STAGE: VisitStage = VisitStage::new(false);
 }
 
 fn run(input: &[u8]) {

@@ -2,7 +2,7 @@
 //!
 //! Input: the bytes that a server sends after the client's preface; then it closes the connection.
 
-use super::visit::Stage;
+use super::visit::VisitStage;
 use crate::target::{FuzzTarget, MemoryBound};
 
 /// See the module.
@@ -34,7 +34,7 @@ const SETTINGS: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 const SETTINGS_ACK: &[u8] = b"\x00\x00\x00\x04\x01\x00\x00\x00\x00";
 
 thread_local! {
-    static STAGE: Stage = Stage::new(true);
+    static STAGE: VisitStage = VisitStage::new(true);
 }
 
 fn run(input: &[u8]) {

@@ -20,6 +20,7 @@ use crivello_common::config::{Cluster, Settings, State, Telemetry};
 use crivello_common::hash::GroupHash;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
+use crivello_common::units::ByteSize;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
 use prost::Message;
@@ -41,7 +42,7 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
     ],
     len_max: 8_192,
-    peak: MemoryBound { base: 96 << 20, per_byte: 4_096 },
+    peak: MemoryBound { base: 48 << 20, per_byte: 4_096 },
     total: MemoryBound { base: 256 << 20, per_byte: 16_384 },
 };
 
@@ -71,6 +72,7 @@ thread_local! {
 /// A database that is emptied before each input.
 struct Disk {
     settings: Settings,
+    tracer: Arc<Tracer>,
     database: Arc<Database>,
     _dir: TempDir,
 }
@@ -78,10 +80,14 @@ struct Disk {
 impl Disk {
     #[expect(clippy::expect_used, reason = "without a database nothing can be tried")]
     fn new() -> Self {
-        let settings = Settings::default();
+        let mut settings = Settings::default();
+        settings.fixed.state.sieve_cache = ByteSize::mib(1);
+        let now = Timestamp::from_secs(1_795_176_000);
+        let hasher = KeyedHasher::with_public_key();
+        let tracer = Tracer::new("fuzz", hasher, &Telemetry::default(), now).into();
         let dir = scratch::directory();
         let database = Database::open(dir.path(), true, &State::default()).expect("a database");
-        Self { settings, database: Arc::new(database), _dir: dir }
+        Self { settings, tracer, database: Arc::new(database), _dir: dir }
     }
 
     #[expect(clippy::expect_used, reason = "without a database nothing can be tried")]
@@ -163,10 +169,9 @@ impl<'a> SimAgent<'a> {
         let (hasher, settings) = (KeyedHasher::with_public_key(), &disk.settings);
         let now = Timestamp::from_secs(1_795_176_000);
         let crawldb = CrawlDb::open(disk.database.clone(), settings, hasher).expect("it opens");
-        let tracer = Tracer::new("fuzz", hasher, &Telemetry::default(), now).into();
+        let (tracer, outbox) = (disk.tracer.clone(), &*disk.database);
         let status = Arc::new(ClusterStatus::default());
         let cluster = Cluster { replication: 2, ..settings.fixed.cluster.clone() };
-        let outbox = &*disk.database;
         let engine = ReplicationEngine::new((ME, hasher), &cluster, tracer, status, outbox, now);
         Self {
             disk,

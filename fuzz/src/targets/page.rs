@@ -65,8 +65,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"//xn--mnchen-3ya.test/",
     ],
     len_max: 16_384,
-    peak: MemoryBound { base: 8 << 20, per_byte: 1_024 },
-    total: MemoryBound { base: 16 << 20, per_byte: 4_096 },
+    peak: MemoryBound { base: 2 << 20, per_byte: 128 },
+    total: MemoryBound { base: 4 << 20, per_byte: 512 },
 };
 
 /// Bytes to which a body is decoded: less than by default, so that the bound shows.

@@ -32,8 +32,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"#",
     ],
     len_max: 16_384,
-    peak: MemoryBound { base: 1 << 20, per_byte: 128 },
-    total: MemoryBound { base: 8 << 20, per_byte: 8_192 },
+    peak: MemoryBound { base: 256 << 10, per_byte: 64 },
+    total: MemoryBound { base: 1 << 20, per_byte: 1_024 },
 };
 
 const AGENT: &str = "crivello";

@@ -20,8 +20,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
     samples,
     tokens: &[MAGIC, b"crivello coordinator state 2\n", b"politeness.delay", b"agent-1:7000"],
     len_max: 8_192,
-    peak: MemoryBound { base: 1 << 20, per_byte: 256 },
-    total: MemoryBound { base: 4 << 20, per_byte: 1_024 },
+    peak: MemoryBound { base: 64 << 10, per_byte: 64 },
+    total: MemoryBound { base: 256 << 10, per_byte: 256 },
 };
 
 const MAGIC: &[u8] = b"crivello coordinator state 1\n";

@@ -42,8 +42,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"127.0.0.1",
     ],
     len_max: 4_096,
-    peak: MemoryBound { base: 1 << 20, per_byte: 256 },
-    total: MemoryBound { base: 4 << 20, per_byte: 1_024 },
+    peak: MemoryBound { base: 64 << 10, per_byte: 64 },
+    total: MemoryBound { base: 256 << 10, per_byte: 256 },
 };
 
 /// Decoders, each under its number.

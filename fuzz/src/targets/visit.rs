@@ -39,7 +39,7 @@ const PAGES: usize = 2;
 const VISIT_MAX: Duration = Duration::from_secs(10);
 
 /// Fetcher and server of one thread.
-pub struct Stage {
+pub struct VisitStage {
     runtime: Runtime,
     context: Arc<FetchContext>,
     results: Arc<Results>,
@@ -66,7 +66,7 @@ impl Sink for Results {
 }
 
 #[expect(clippy::expect_used, reason = "without a server nothing can be tried")]
-impl Stage {
+impl VisitStage {
     /// Creates a stage of plain HTTP/1.1, or with `http2` one of HTTP/2 over TLS.
     pub fn new(http2: bool) -> Self {
         let mut settings = Settings::default();

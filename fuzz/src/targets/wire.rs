@@ -18,8 +18,8 @@ pub const TARGET: FuzzTarget = FuzzTarget {
     samples,
     tokens: &[b"agent-1", b"agent-1:7000", b"\x08\x96\x01", b"\x12\x00", b"\xff\xff\xff\xff\x0f"],
     len_max: 8_192,
-    peak: MemoryBound { base: 1 << 20, per_byte: 256 },
-    total: MemoryBound { base: 4 << 20, per_byte: 1_024 },
+    peak: MemoryBound { base: 64 << 10, per_byte: 64 },
+    total: MemoryBound { base: 256 << 10, per_byte: 256 },
 };
 
 fn run(input: &[u8]) {
