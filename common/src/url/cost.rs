@@ -11,6 +11,8 @@ pub const TEXT_MAX: usize = 65_535;
 /// Maximum length of a text in bytes: one that is longer has more than [`TEXT_MAX`] bytes in normal
 /// form, unless nearly all of it is dots, escapes or white space.
 pub const HREF_MAX: usize = 3 * TEXT_MAX;
+/// Maximum number of octets of a name (RFC 1035).
+pub(super) const NAME_MAX: usize = 253;
 /// Maximum length of an authority in bytes. A name has at most 253 octets; with each of its letters
 /// escaped it has fewer than this.
 pub const AUTHORITY_MAX: usize = 1_024;

@@ -28,6 +28,7 @@ fn scene(spec: Spec) -> Scene {
         .set("fetch.connect-timeout=1s")
         .set("fetch.first-byte-timeout=2s")
         .set("fetch.total-timeout=4s")
+        .set("fetch.keep-alive=2s")
         .set("state.block-cache=8MiB")
         .set("state.write-buffers=8MiB")
         .set("state.sieve-cache=1MiB")
@@ -54,7 +55,8 @@ fn honest_last(scene: Scene) -> Scene {
 }
 
 /// Two hosts of each kind of flood. The honest sites, whose seeds come last, are fetched whole, most
-/// of their pages while floods are in flight, and each flooded request ends within its time limits.
+/// of their pages while floods are in flight. Each flooded connection ends soon: at once if the frames
+/// break the protocol's bounds, otherwise when it was idle for long enough after the request failed.
 #[test]
 fn floods_of_http2_frames_slow_nobody_else() {
     let _permits = Permits::take(Load::All);
@@ -82,8 +84,9 @@ fn floods_of_http2_frames_slow_nobody_else() {
     for (kind, flood) in Http2Flood::all().iter().enumerate() {
         let (bytes, longest) = by_kind[&*format!("flood{kind}")];
         println!("{flood:?}: at most {bytes} bytes and {longest:?} a request");
-        // The total time limit, and what a loaded machine adds.
-        assert!(longest < Duration::from_secs(7), "{flood:?} kept a request for {longest:?}");
+        // The time limit of the request, two checks of idle connections, and what a loaded machine
+        // adds.
+        assert!(longest < Duration::from_secs(10), "{flood:?} kept a request for {longest:?}");
     }
     assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
 }
