@@ -7,10 +7,13 @@ CARGO ?= cargo
 SIZE ?= small
 DEMO ?=
 BENCH ?=
+# Seconds for each target of the fuzzing, or all its options.
+FUZZ_SECONDS ?= 60
+FUZZ ?=
 # Directory for everything that the comparison with other crawlers builds and installs.
 PEERS := target/peers
 
-.PHONY: all demo test build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
+.PHONY: all demo test fuzz nightly build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
 	bench-groups bench-sieve bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
@@ -25,6 +28,23 @@ test: export CRIVELLO_TEST_SIZE = $(SIZE)
 test: export RUST_TEST_THREADS ?= 6
 test: setup setup-tests
 	$(CARGO) test --release --workspace --no-fail-fast
+
+## fuzz         mutated inputs for each target in fuzz/, FUZZ_SECONDS each (60); FUZZ="..." passes options (fuzz/README.md)
+# Our own crates are built again, with checks of integer overflow and with debug assertions. Dependencies
+# are those of `make test`, which has the same features.
+FUZZ_CRATES := crivello-common crivello-proto crivello-html crivello-archive crivello-agent crivello-coordinator fuzz
+FUZZ_CHECKS := $(foreach crate,$(FUZZ_CRATES),$(foreach check,overflow-checks debug-assertions,\
+	--config profile.release.package.$(crate).$(check)=true))
+fuzz: setup
+	$(CARGO) test --release --workspace --test short --no-run $(FUZZ_CHECKS)
+	./target/release/fuzz $(or $(FUZZ),--seconds $(FUZZ_SECONDS))
+
+## nightly      tests that take hours: 10,000 simulated schedules, an hour of faults, an hour of fuzzing
+# There are seven kinds of schedules.
+nightly: setup
+	CRIVELLO_TEST_SCHEDULES=1430 $(CARGO) test --release -p crivello-tests --test scenarios cluster_schedules
+	CRIVELLO_TEST_CHAOS_MINUTES=60 $(CARGO) test --release -p crivello-tests --test scenarios chaos_processes
+	$(MAKE) fuzz FUZZ_SECONDS=300
 
 ## build        the program, target/release/crivello, without the tests
 build: setup

@@ -129,13 +129,14 @@ impl DiscardTally {
 
     /// Adds `n` discards.
     pub fn add(&mut self, reason: Discard, n: u64) {
-        self.0[reason as usize] += n;
+        let count = &mut self.0[reason as usize];
+        *count = count.saturating_add(n);
     }
 
     /// Adds another tally to this one.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
-            *mine += theirs;
+            *mine = mine.saturating_add(theirs);
         }
     }
 

@@ -5,8 +5,8 @@
 //! unreserved characters decoded). The query is not sorted, and the case of the path is kept.
 //! Normalization is idempotent, and [`CrawlUrl::from_parts`] rebuilds a URL exactly.
 //!
-//! URLs with credentials, hosts with an empty label or one of more than 63 letters (no such name
-//! exists) and URLs of more than [`TEXT_MAX`] bytes are rejected; the longest texts and names before
+//! URLs with credentials, hosts with an empty label, one of more than 63 octets or more than 253 in
+//! all (no such name exists) and URLs of more than [`TEXT_MAX`] bytes are rejected; the longest texts and names before
 //! they are parsed ([`parse_cost`]).
 
 mod base;
@@ -237,7 +237,9 @@ fn ip_literal(host: &str) -> Option<IpAddr> {
     if may_be { host.parse::<Ipv4Addr>().ok().map(IpAddr::V4) } else { None }
 }
 
-/// Returns true if a host has at least one label and no empty label.
+/// Returns true if a host has at most 253 octets, and labels of 1 to 63 octets (RFC 1035). Letters
+/// beyond ASCII take more octets in normal form than they are.
 pub(crate) fn has_labels(host: &str) -> bool {
-    host.split('.').all(|label| !label.is_empty())
+    host.len() <= cost::NAME_MAX
+        && host.split('.').all(|label| (1..=cost::LABEL_MAX).contains(&label.len()))
 }

@@ -142,6 +142,8 @@ pub enum Manner {
     },
     /// Sends headers without end.
     EndlessHead,
+    /// Sends interim responses (103) without end.
+    EndlessInterim,
     /// Sends a body without end.
     EndlessBody,
     /// Sends a gzip stream that unpacks to this many zero bytes.
@@ -170,6 +172,56 @@ pub enum Manner {
         /// Number of requests that are refused; `u32::MAX` for all.
         refusals: u32,
     },
+    /// Floods an HTTP/2 connection. Over HTTP/1.1 the connection is reset instead.
+    Http2(Http2Flood),
+}
+
+/// Flood of an HTTP/2 connection, in answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Http2Flood {
+    /// A head, then empty DATA frames without end.
+    EmptyData,
+    /// A head that empty CONTINUATION frames continue without end.
+    Continuations,
+    /// A header list of this many bytes.
+    HugeHead {
+        /// Bytes.
+        bytes: u32,
+    },
+    /// PING frames without end.
+    Pings,
+    /// SETTINGS frames without end.
+    Settings,
+    /// WINDOW_UPDATE frames without end.
+    WindowUpdates,
+    /// PUSH_PROMISE frames without end, although the client did not allow any.
+    Pushes,
+    /// A head, then a reset of the stream, and the end of the connection.
+    ResetAfterHead,
+    /// Refuses the stream, allows no further one, and ends the connection.
+    RefusedStreams,
+    /// A window that is never opened, and SETTINGS frames without end.
+    ClosedWindow,
+}
+
+impl Http2Flood {
+    /// Returns one of each kind.
+    #[must_use]
+    pub const fn all() -> [Self; 10] {
+        [
+            Self::EmptyData,
+            Self::Continuations,
+            Self::HugeHead { bytes: 8 << 20 },
+            Self::Pings,
+            Self::Settings,
+            Self::WindowUpdates,
+            Self::Pushes,
+            Self::ResetAfterHead,
+            Self::RefusedStreams,
+            Self::ClosedWindow,
+        ]
+    }
 }
 
 /// Retry-After header of a refusal.

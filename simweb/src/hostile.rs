@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const DRIP_INTERVAL: Duration = Duration::from_millis(200);
 /// Bytes that a Content-Length declares in excess.
 const LENGTH_EXCESS: usize = 1_000;
+const INTERIM: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
 const MALFORMED: &[u8] = b"HTTQ/one-point-two everything fine\n: x\r\n\x00\xff\r\n\r\n";
 
 /// Sends `answer` in its manner. Endless manners end with the connection.
@@ -60,12 +61,13 @@ pub async fn send_in_manner(
             send(stream, flight, b"HTTP/1.1 200 OK\r\n").await?;
             repeat(stream, flight, &filler_headers(4_096)).await
         }
+        Manner::EndlessInterim => repeat(stream, flight, &INTERIM.repeat(64)).await,
         Manner::EndlessBody => {
             send(stream, flight, response::head(answer, None).as_bytes()).await?;
             send(stream, flight, body).await?;
             repeat(stream, flight, &b"<p>And there is more to come.</p>\n".repeat(256)).await
         }
-        Manner::Reset => Ok(()),
+        Manner::Reset | Manner::Http2(_) => Ok(()),
         Manner::Well
         | Manner::GzipBomb { .. }
         | Manner::TruncatedGzip
@@ -78,7 +80,7 @@ pub async fn send_in_manner(
 /// Ends a request that was sent in a manner. Returns whether the connection stays open.
 pub async fn finish(stream: &mut impl Stream, flight: InFlight, answer: &SimResponse) -> bool {
     match answer.manner {
-        Manner::Reset | Manner::ResetInHead | Manner::ResetInBody => {
+        Manner::Reset | Manner::Http2(_) | Manner::ResetInHead | Manner::ResetInBody => {
             drop(flight);
             stream.reset_on_close();
             false

@@ -1,10 +1,11 @@
-//! HTTP/2, for https hosts whose visitor negotiates it. It has fewer failures than HTTP/1.1:
-//! silence, endless bodies and broken encodings stay the same, slow answers are sent at full speed,
-//! and every other failure is a stream reset.
+//! HTTP/2, for https hosts whose visitor negotiates it. Of the failures of HTTP/1.1, silence, endless
+//! bodies and broken encodings stay the same, slow answers are sent at full speed, and every other one
+//! is a stream reset. Floods of frames are its own: see `http2_flood`.
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
 use crate::http1::host_name;
+use crate::http2_flood::{FloodedRequest, SharedStream};
 use crate::log::{Entry, InFlight};
 use crate::state::ServerState;
 use bytes::Bytes;
@@ -14,8 +15,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
 
 /// Maximum size of a DATA frame, in bytes.
 const FRAME_MAX: usize = 16 * 1024;
@@ -27,12 +30,24 @@ pub async fn serve(
     connection: Entry,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) {
+    let (stream, (flood, mut floods)) = (SharedStream::new(stream), mpsc::channel(1));
+    let n_requests = Arc::new(AtomicU32::new(0));
     let service = service_fn(move |request: http::Request<Incoming>| {
-        respond(shared.clone(), connection.clone(), request)
+        // A client numbers its streams 1, 3, 5 …
+        let id = 2 * n_requests.fetch_add(1, Ordering::Relaxed) + 1;
+        respond(shared.clone(), connection.clone(), request, (id, flood.clone()))
     });
     let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(%error, "a connection ended early");
+    let flooded = tokio::select! {
+        ended = server.serve_connection(TokioIo::new(stream.clone()), service) => Err(ended),
+        Some(flooded) = floods.recv() => Ok(flooded),
+    };
+    let (error, flooded) = match flooded {
+        Ok(flooded) => (flooded.run(stream).await.err().map(|e| e.to_string()), true),
+        Err(ended) => (ended.err().map(|e| e.to_string()), false),
+    };
+    if let Some(error) = error {
+        tracing::debug!(error, flooded, "a connection ended early");
     }
 }
 
@@ -40,6 +55,7 @@ async fn respond(
     shared: Arc<ServerState>,
     connection: Entry,
     request: http::Request<Incoming>,
+    (stream, floods): (u32, mpsc::Sender<FloodedRequest>),
 ) -> io::Result<http::Response<Body>> {
     let header = |name: http::HeaderName| {
         let value = request.headers().get(name).and_then(|v| v.to_str().ok());
@@ -62,6 +78,11 @@ async fn respond(
     let answer = shared.responder.answer(&shared.world, &asked, shared.log.now());
     flight.answered(answer.status, answer.retry_after_ms);
     tokio::time::sleep(answer.latency).await;
+    if let Manner::Http2(flood) = &answer.manner {
+        // The connection is taken over; nothing else is answered on it.
+        let _ = floods.send(FloodedRequest { flood: flood.clone(), stream, flight }).await;
+        return std::future::pending().await;
+    }
     let end = match answer.manner {
         Manner::Silent => std::future::pending().await,
         Manner::SilentAfterHead => End::Silence,
@@ -70,7 +91,8 @@ async fn respond(
         | Manner::ResetInHead
         | Manner::Malformed
         | Manner::HugeHead { .. }
-        | Manner::EndlessHead => return Err(io::ErrorKind::ConnectionReset.into()),
+        | Manner::EndlessHead
+        | Manner::EndlessInterim => return Err(io::ErrorKind::ConnectionReset.into()),
         Manner::ResetInBody | Manner::LengthTooLong | Manner::LengthTooShort => End::Reset,
         _ => End::Well,
     };

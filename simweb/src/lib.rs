@@ -26,6 +26,7 @@ pub mod graph;
 mod hostile;
 pub mod http1;
 mod http2;
+mod http2_flood;
 pub mod judge;
 pub mod log;
 pub mod names;
@@ -45,7 +46,9 @@ pub mod text;
 pub mod tls;
 pub mod world;
 
-pub use character::{Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter};
+pub use character::{
+    Character, CharsetWay, Coding, Content, DnsWay, Http2Flood, Manner, PageKind, RetryAfter,
+};
 pub use expected::{Expectation, Expected, Limits};
 pub use judge::{Judge, judge_pace};
 pub use log::{Entry, Log};

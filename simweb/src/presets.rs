@@ -1,7 +1,7 @@
 //! Webs for specific purposes.
 
 use crate::character::{
-    Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter,
+    Character, CharsetWay, Coding, Content, DnsWay, Http2Flood, Manner, PageKind, RetryAfter,
 };
 use crate::robots::Robots;
 use crate::spec::{SeedChoice, Spec};
@@ -120,6 +120,16 @@ impl Spec {
         .fold(self, |spec, (name, manner)| spec.small(Character::named(name).manner(manner)))
         .with_hostile_robots()
         .with_hostile_names()
+    }
+
+    /// Adds `n` https hosts of each kind that floods HTTP/2 connections.
+    #[must_use]
+    pub fn with_http2_floods(self, n: u32) -> Self {
+        Http2Flood::all().into_iter().enumerate().fold(self, |spec, (kind, flood)| {
+            let host = Character::named("http2-flood").manner(Manner::Http2(flood)).pages(3);
+            let host = Character { tls: Some(true), ..host };
+            (0..n).fold(spec, |spec, i| spec.host(&format!("flood{kind}-{i}.test"), host.clone()))
+        })
     }
 
     /// Adds a host of three pages, named after its character.

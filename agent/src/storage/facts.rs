@@ -269,6 +269,19 @@ mod tests {
         assert_eq!(group_of(&[1, 2]), None);
     }
 
+    /// Found by fuzzing: such a time was another one when the fact was sent on.
+    #[test]
+    fn a_time_later_than_any_is_refused() {
+        for (seconds, is_time) in [(u64::MAX / 1_000_000, true), (u64::MAX / 1_000_000 + 1, false)]
+        {
+            let mut w = RowWriter::versioned(DONE);
+            let bytes = w.rest(&[1; 16]).byte(0).number(seconds).number(200).finish();
+            let fact = decode(&bytes, &KeyedHasher::with_public_key());
+            assert_eq!(fact.is_some(), is_time, "{seconds} s");
+            assert!(fact.is_none_or(|fact| encode(&fact) == bytes));
+        }
+    }
+
     #[test]
     fn names_and_urls_that_are_not_in_normal_form_are_refused() {
         let named = |fact: Fact, new: &str| {

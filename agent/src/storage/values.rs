@@ -193,7 +193,7 @@ impl UrlOutcome {
         let mut r = RowReader(value);
         match r.byte()? {
             tag @ (0 | 1 | FETCHED_BY..=6) => Some(Self::Fetched {
-                at: Timestamp::from_secs(r.number()?),
+                at: read_seconds(&mut r)?,
                 status: r.small()?,
                 record: match tag == 1 || tag == FETCHED_BY + 1 {
                     true => Some((r.small()?, r.number()?)),
@@ -210,6 +210,12 @@ impl UrlOutcome {
             _ => None,
         }
     }
+}
+
+/// Reads a time in whole seconds; `None` if it is later than any time.
+fn read_seconds(r: &mut RowReader<'_>) -> Option<Timestamp> {
+    let seconds = r.number()?;
+    Some(Timestamp::from_secs(seconds)).filter(|at| at.as_secs() == seconds)
 }
 
 impl ArchivedPage {

@@ -3,6 +3,7 @@
 //! A link of plain characters without dot segments is resolved by copying; all others go through the
 //! `url` crate. A property test checks that both give the same result.
 
+use super::cost::NAME_MAX;
 use super::{CrawlUrl, Origin, Scheme, TEXT_MAX};
 use crate::discard::Discard;
 
@@ -108,7 +109,7 @@ fn is_plain_name(host: &str) -> bool {
         }
         before = byte;
     }
-    before.is_ascii_lowercase() && last_is_letters && host.len() <= 253
+    before.is_ascii_lowercase() && last_is_letters && host.len() <= NAME_MAX
 }
 
 /// Returns path and query without the fragment if neither the parser nor normalization would change

@@ -11,12 +11,14 @@ pub const TEXT_MAX: usize = 65_535;
 /// Maximum length of a text in bytes: one that is longer has more than [`TEXT_MAX`] bytes in normal
 /// form, unless nearly all of it is dots, escapes or white space.
 pub const HREF_MAX: usize = 3 * TEXT_MAX;
+/// Maximum number of octets of a name (RFC 1035).
+pub(super) const NAME_MAX: usize = 253;
 /// Maximum length of an authority in bytes. A name has at most 253 octets; with each of its letters
 /// escaped it has fewer than this.
 pub const AUTHORITY_MAX: usize = 1_024;
 /// Maximum number of letters of a label: it has at most 63 octets (RFC 1035), and at least one for
 /// each letter.
-const LABEL_MAX: usize = 63;
+pub(super) const LABEL_MAX: usize = 63;
 /// Steps for each byte of an authority that must be converted.
 const CONVERSION: u64 = 32;
 /// Full stops that the conversion takes for a dot.
@@ -72,6 +74,13 @@ const fn is_ignored(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
+/// Returns true for a scheme with ignored white space in it.
+fn is_split_scheme(name: &[u8]) -> bool {
+    let mut letters = name.iter().filter(|&&byte| !is_ignored(byte));
+    letters.next().is_some_and(u8::is_ascii_alphabetic)
+        && letters.all(|&b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
 /// Returns the authority of a text, or more than it: what the parser might take for a name. White
 /// space that the parser ignores is part of it.
 fn authority(href: &[u8]) -> Option<&[u8]> {
@@ -91,6 +100,9 @@ fn authority(href: &[u8]) -> Option<&[u8]> {
         // A scheme that is split by ignored white space.
         false if rest.iter().take(64).any(|&byte| is_ignored(byte)) => {
             let colon = rest.iter().position(|&byte| byte == b':')?;
+            if n_slashes > 0 || !is_split_scheme(&rest[..colon]) {
+                return None;
+            }
             let after = &rest[colon + 1..];
             let name = after.iter().position(|&byte| !is_slash(byte) && !is_ignored(byte))?;
             &after[name..]
@@ -217,6 +229,17 @@ mod tests {
         assert_eq!(parse_cost(&"/a".repeat(HREF_MAX)), Err(Discard::TooLong));
         assert!(has_other_scheme("data:text/html,x") && has_other_scheme(" JavaScript:x"));
         assert!(!has_other_scheme("https://a.test/") && !has_other_scheme("a/b:c"));
+    }
+
+    /// Found by fuzzing: what follows a colon in a path, a query or a fragment was taken for a name.
+    #[test]
+    fn a_colon_after_the_path_begins_no_name() {
+        let long = "\u{fc}".repeat(100);
+        for start in ["h#a\n:", "x?a\r:", "/a\tb:", "\n/b:", "x y\n:", "1\n:", "\n:"] {
+            let href = format!("{start}{long}");
+            assert_eq!(parse_cost(&href), Ok(href.len() as u64), "{href:?}");
+        }
+        assert_eq!(parse_cost(&format!("h\nttp:{long}")), Err(Discard::Authority));
     }
 
     proptest! {

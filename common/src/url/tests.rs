@@ -51,6 +51,29 @@ fn the_normal_form_of_urls() {
     }
 }
 
+/// Found by fuzzing: such URLs were accepted as they were written, and refused in normal form.
+#[test]
+fn names_that_become_too_long_in_normal_form_are_rejected() {
+    let rejected = Err(Discard::Authority);
+    let labels = |n| "m\u{fc}nchen.".repeat(n);
+    for (name, wanted) in [
+        ("\u{fc}".repeat(50), Ok(())),
+        ("\u{fc}".repeat(57), rejected),
+        (labels(16), Ok(())),
+        (labels(17), rejected),
+        (labels(60), rejected),
+    ] {
+        let (n, text) = (name.len(), format!("http://{name}.test/").replace("..", "."));
+        let parsed = CrawlUrl::parse(&text);
+        assert_eq!(parsed.as_ref().map(|_| ()).map_err(|error| *error), wanted, "{n}: {parsed:?}");
+        let base = url::Url::parse("http://base.test/").unwrap();
+        assert_eq!(CrawlUrl::join(&base, &text), parsed);
+        if let Ok(url) = parsed {
+            assert_eq!(CrawlUrl::parse(url.as_str()), Ok(url));
+        }
+    }
+}
+
 #[test]
 fn invalid_urls_are_rejected_with_a_reason() {
     let long = format!("http://example.com/{}", "a".repeat(TEXT_MAX));

@@ -1,6 +1,7 @@
 //! The promises, each checked from outside: a real crawler on a simulated web, judged by the web's
 //! log, the archive and the report. Each promise has one module. `docs/testing.md` lists the sizes.
 
+mod adversaries;
 mod archive;
 mod bad_input;
 mod chaos;
@@ -8,6 +9,7 @@ mod chaos_processes;
 mod cluster;
 mod cluster_schedules;
 mod control;
+mod cost_ceilings;
 mod deadline;
 mod exactly_once;
 mod examples;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Crates by layer: a crate may depend on those of later layers only.
 const CRATE_LAYERS: &[&[&str]] = &[
-    &["tests"],
+    &["tests", "fuzz"],
     &["cli"],
     &[
         "agent",
