@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 const EPOCHS: u64 = 1 << 32;
 /// Increase of the settings revision.
 const REVISIONS: u64 = 1 << 32;
+/// Epochs and revisions from which on a copy is not believed.
+const COUNTS_MAX: u64 = 1 << 62;
 /// Increase of the next id: more agents than were added since any of the copies.
 const IDS: u32 = 1 << 16;
 
@@ -58,6 +60,18 @@ pub fn rebuild(
     if let Some((_, other)) = views.iter().find(|(_, other)| other.crawl_id != copy.crawl_id) {
         let (a, b) = (&copy.crawl_id, &other.crawl_id);
         return Err(refused(format!("the copies are of two crawls, {a} and {b}")));
+    }
+    let counts = views.iter().map(|(view, copy)| view.epoch.max(copy.settings_revision));
+    if counts.max().is_some_and(|count| count >= COUNTS_MAX) {
+        return Err(refused("a copy has an epoch or a revision that no crawl reaches".to_owned()));
+    }
+    let differs = |(view, _): &&(View, _)| view.epoch == newest.epoch && view != newest;
+    if views.iter().any(|view| differs(&view)) {
+        return Err(refused(format!(
+            "two copies of epoch {} differ: one of them is forged or damaged. Find out which, and give \
+             only copies that you trust",
+            newest.epoch
+        )));
     }
     let latest = copies.iter().max_by_key(|copy| copy.settings_revision).unwrap_or(copy);
     let settings = Settings::from_toml("the settings of the newest copy", &latest.settings)
@@ -180,6 +194,11 @@ mod tests {
             |copies: Vec<_>| rebuild(dir.path(), &copies, &[], now).unwrap_err().to_string();
         assert!(error(Vec::new()).contains("no copy"));
         assert!(error(vec![copy("c", 5, 1), copy("d", 6, 1)]).contains("two crawls"));
+        assert!(error(vec![copy("c", 5, 1), copy("c", 1 << 62, 1)]).contains("no crawl reaches"));
+        assert!(error(vec![copy("c", 5, u64::MAX)]).contains("no crawl reaches"));
+        let mut other = copy("c", 5, 1);
+        other.view.as_mut().unwrap().agents[0].name = "mallory".to_owned();
+        assert!(error(vec![copy("c", 5, 1), other]).contains("differ"));
         rebuild(dir.path(), &[copy("c", 5, 1)], &[], now).unwrap();
         assert!(error(vec![copy("c", 5, 1)]).contains("already has a record"));
     }
