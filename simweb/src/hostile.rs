@@ -3,6 +3,7 @@
 use crate::answer::SimResponse;
 use crate::character::Manner;
 use crate::connection::Stream;
+use crate::http2_flood::FLOOD_PAUSE;
 use crate::log::InFlight;
 use crate::response::{self, message, send};
 use std::fmt::Write;
@@ -61,7 +62,10 @@ pub async fn send_in_manner(
             send(stream, flight, b"HTTP/1.1 200 OK\r\n").await?;
             repeat(stream, flight, &filler_headers(4_096)).await
         }
-        Manner::EndlessInterim => repeat(stream, flight, &INTERIM.repeat(64)).await,
+        Manner::EndlessInterim => loop {
+            send(stream, flight, &INTERIM.repeat(256)).await?;
+            tokio::time::sleep(FLOOD_PAUSE).await;
+        },
         Manner::EndlessBody => {
             send(stream, flight, response::head(answer, None).as_bytes()).await?;
             send(stream, flight, body).await?;

@@ -9,10 +9,14 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 /// Bytes of frames in one write.
 const BATCH: usize = 16 * 1024;
+/// Pause between two writes of a flood, which so takes up to 32 Mbit/s. Without it, a flood on loopback
+/// would take the CPU time of this web, too.
+pub const FLOOD_PAUSE: Duration = Duration::from_millis(4);
 /// Bytes of a frame of headers: the largest that every client accepts.
 const FRAME_MAX: usize = 16 * 1024;
 /// Types of frames (RFC 9113, section 6).
@@ -63,7 +67,7 @@ impl FloodedRequest {
             let Some(next) = endless(&flood, id) else { return Ok(()) };
             loop {
                 send(&mut writer, &mut flight, &next).await?;
-                tokio::task::yield_now().await;
+                tokio::time::sleep(FLOOD_PAUSE).await;
             }
         };
         tokio::select! {

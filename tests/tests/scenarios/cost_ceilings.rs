@@ -233,7 +233,7 @@ fn long_robots_txt() {
 #[test]
 fn costly_links() {
     let work_max = Settings::default().live.links.work_per_page_max;
-    let link = costly_link(5, 60);
+    let link = costly_link(4, 30);
     let cost = parse_cost(&link).expect("a name that may exist");
     let n_links = 3 * work_max / cost;
     let links = (0..n_links).map(|n| format!("{link}{n}"));

@@ -157,7 +157,7 @@ fn names_at_the_address_of_a_site_take_one_share_together() {
 fn costly_links_are_counted_before_they_are_parsed() {
     let too_long = (0..500).map(|n| format!("//{n}{}.test/", "\u{4e2d}".repeat(1_000)));
     let long_label = (0..500).map(|n| costly_link(1, 64).replace(".test", &format!("{n}.test")));
-    let costly = costly_link(5, 60);
+    let costly = costly_link(4, 30);
     let cost = parse_cost(&costly).expect("a name that may exist");
     let work_max = 20 * cost;
     let many = (0..500).map(|n| format!("{costly}{n}"));
