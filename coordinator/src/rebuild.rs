@@ -130,6 +130,7 @@ mod tests {
             joined_epoch: 1,
             disk_id: u64::from(id),
             unreplicated: false,
+            certificates: Vec::new(),
         };
         let agents = vec![agent(1, AgentState::Active), agent(3, AgentState::Dead)];
         let view = View { epoch, agents, refetched: vec![AgentId(9)], ..View::default() };

@@ -14,17 +14,28 @@ pub use https::{Https, HttpsFiles};
 pub(crate) use rejection::RejectionKind;
 pub use rejection::{RejectedBy, Rejection};
 
+use crate::deny::DenyList;
 use crate::rejection_log::RejectionLog;
 use crate::reload::{Reloadable as _, Reloading};
 use files::TlsConfig;
+use crivello_common::certificate_id::CertificateId;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use ring::digest::{SHA256, digest};
+use rustls::pki_types::CertificateDer;
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
+
+/// The certificate of the other end of a connection, and what ends when it is refused.
+type Identified = (Option<CertificateId>, Option<BoxFuture<'static, ()>>);
 
 /// Mutual TLS: a node without a certificate of our authority is rejected, in both directions.
 /// Clones share the configuration.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<Reloading<TlsConfig>>,
+    deny: Option<DenyList>,
     /// Limits log messages about outgoing connections.
     pub(crate) log: Arc<RejectionLog>,
 }
@@ -47,7 +58,38 @@ impl Tls {
     }
 
     fn with(config: Reloading<TlsConfig>) -> Self {
-        Self { config: Arc::new(config), log: Arc::default() }
+        Self { config: Arc::new(config), deny: None, log: Arc::default() }
+    }
+
+    /// Refuses the certificates of a deny list, in both directions and also on open connections.
+    #[must_use]
+    pub fn denying(self, deny: Option<DenyList>) -> Self {
+        Self { deny, ..self }
+    }
+
+    /// Returns the identity of this node's certificate in force.
+    #[must_use]
+    pub fn certificate(&self) -> Option<CertificateId> {
+        self.config.now().certificate
+    }
+
+    /// Returns the identity of the certificate of the other end.
+    ///
+    /// # Errors
+    /// The rejection, if it is in the deny list.
+    pub(crate) fn identify(
+        &self,
+        chain: Option<&[CertificateDer<'_>]>,
+    ) -> Result<Identified, Rejection> {
+        let certificate = chain.and_then(<[_]>::first).and_then(certificate_id);
+        let Some((id, deny)) = certificate.zip(self.deny.clone()) else {
+            return Ok((certificate, None));
+        };
+        if deny.has_certificate(id) {
+            let why = format!("its certificate {id} is in the deny list");
+            return Err(Rejection::new(RejectedBy::Local, RejectionKind::Denied, why));
+        }
+        Ok((certificate, Some(deny.refuses(id).boxed())))
     }
 
     /// Spawns a task that reads the files every second while this value or a clone exists. A change
@@ -66,4 +108,11 @@ impl Tls {
     pub(crate) fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config.now().client)
     }
+}
+
+/// Returns the identity of a certificate; `None` if it cannot be parsed.
+pub(crate) fn certificate_id(certificate: &CertificateDer<'_>) -> Option<CertificateId> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    let hash = digest(&SHA256, parsed.subject_public_key_info().as_ref());
+    hash.as_ref().try_into().ok().map(CertificateId)
 }

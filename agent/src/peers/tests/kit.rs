@@ -118,6 +118,7 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
         joined_epoch: 1,
         disk_id: u64::from(n) + 1,
         unreplicated: false,
+        certificates: Vec::new(),
     });
     Arc::new(View { epoch, agents: agents.collect(), ..View::default() })
 }
