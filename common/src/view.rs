@@ -200,6 +200,14 @@ impl View {
 }
 
 impl Agent {
+    /// Returns true if the agent may have made a connection with this certificate, or with none. An
+    /// agent without certificates joined without TLS and may have made any connection.
+    #[must_use]
+    pub fn may_speak_by(&self, certificate: Option<CertificateId>) -> bool {
+        self.certificates.is_empty()
+            || certificate.is_some_and(|shown| self.certificates.contains(&shown))
+    }
+
     /// Returns the slots of the agent.
     #[must_use]
     pub fn slots(&self) -> std::ops::Range<usize> {

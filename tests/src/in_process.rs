@@ -158,7 +158,7 @@ impl InProcess {
     /// Panics if it does not start.
     pub fn start_coordinator(&mut self) {
         assert!(self.coordinator.is_none(), "the coordinator is running");
-        let listen = Listen { at: self.address, tls: None, token: None };
+        let listen = Listen { at: self.address, auth: NodeAuth::default(), token: None };
         let home = self.dir.path().join("coordinator");
         let started = self.runtime.block_on(Coordinator::start(
             &home,
@@ -205,8 +205,7 @@ impl InProcess {
             dir: self.disk(name),
             name: Some(name.to_owned()),
             weight: 1,
-            tls: None,
-            token: None,
+            auth: NodeAuth::default(),
         };
         let crawl = Crawl::join(&options, &CancellationToken::new());
         let crawl = crawl.unwrap_or_else(|error| panic!("{name} cannot join: {error}"));

@@ -17,6 +17,9 @@ use crate::report::Ended;
 use crate::shared::Shared;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
+use crivello_proto::auth::NodeAuth;
+use crivello_proto::signing::{CoordinatorClock, ViewBook};
+use crivello_proto::tls::Tls;
 use crivello_proto::v1;
 use page_quota::PageQuotaClient;
 use std::sync::Arc;
@@ -41,6 +44,11 @@ pub struct Heartbeat {
     pub rules: RulesInForce,
     pub liveness: Liveness,
     pub view_file: ViewFile,
+    /// The verified views.
+    pub book: Arc<ViewBook>,
+    /// The coordinator's clock, which its responses set.
+    pub coordinator_clock: Arc<CoordinatorClock>,
+    pub auth: NodeAuth,
 }
 
 impl Heartbeat {
@@ -53,7 +61,7 @@ impl Heartbeat {
             this.renew_peer_leases(),
             this.watch_settings(),
             this.liveness.watch(&this.shared),
-            this.view_file.keep(this.views.clone()),
+            this.view_file.keep(this.views.clone(), &this.book),
         );
     }
 
@@ -87,6 +95,7 @@ impl Heartbeat {
             let status = match answered {
                 Ok(Ok(answer)) => {
                     let answer = answer.into_inner();
+                    self.coordinator_clock.set(Timestamp(answer.now));
                     if let Some(allowance) = answer.quota {
                         quota.on_grant(allowance, &self.shared);
                     }
@@ -132,6 +141,7 @@ impl Heartbeat {
         let patience = self.shared.settings.cluster.peer_lease();
         let unreachable = self.liveness.unreachable(self.id, view.as_deref(), patience, now);
         let stalled = self.liveness.stalled();
+        let certificate = self.auth.tls.as_ref().and_then(Tls::certificate);
         v1::HeartbeatRequest {
             id: self.id.0,
             process: self.process,
@@ -144,6 +154,7 @@ impl Heartbeat {
             stalled_ms: stalled.as_millis() as u64,
             disk_full: status.disk_full.load(Relaxed),
             unreachable: unreachable.into_iter().map(|id| id.0).collect(),
+            certificate: certificate.map(|id| id.0.to_vec()).unwrap_or_default().into(),
         }
     }
 
@@ -155,8 +166,8 @@ impl Heartbeat {
             if let Ok(views) = client.watch_view(v1::WatchViewRequest { known_epoch }).await {
                 let mut views = views.into_inner();
                 while let Ok(Some(view)) = views.message().await {
-                    match View::try_from(view) {
-                        Ok(view) => self.inbox.deliver(InboundMsg::View(Arc::new(view))).await,
+                    match self.book.accept(view) {
+                        Ok(view) => self.inbox.deliver(InboundMsg::View(view)).await,
                         Err(bad) => tracing::error!("the coordinator sent an invalid view: {bad}"),
                     }
                 }

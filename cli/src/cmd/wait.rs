@@ -31,7 +31,7 @@ pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
     list(&mut client).await?;
     let mut waiter = Waiter {
         members: MemberList::new(client),
-        clients: credentials.agent_clients(),
+        clients: credentials.agent_clients(client.clone()),
         completion: CompletionWatch::default(),
         reason: String::new(),
         clock: Clock::start(),

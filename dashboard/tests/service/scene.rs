@@ -74,7 +74,7 @@ impl Scene {
         let mut settings = Settings::default();
         settings.fixed.identity.contact = "me@a.example".to_owned();
         settings.fixed.cluster.lease = lease;
-        let listen = Listen { at: LOOPBACK, tls: None, token: None };
+        let listen = Listen { at: LOOPBACK, auth: NodeAuth::default(), token: None };
         let started = Coordinator::start(dir.path(), &settings, TypedSettings::new(), listen).await;
         let coordinator = started.expect("a coordinator starts");
         let dashboard = Dashboard::bind(LOOPBACK, options).await.expect("a free port");

@@ -148,7 +148,7 @@ fn a_coordinator_tells_what_is_described() {
     let dir = tempfile::tempdir().expect("a directory");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listen = Listen { at, tls: None, token: None };
+    let listen = Listen { at, auth: NodeAuth::default(), token: None };
     let settings = settings();
     let begun = Coordinator::start(dir.path(), &settings, TypedSettings::new(), listen);
     let coordinator = runtime.block_on(begun).expect("the coordinator starts");
