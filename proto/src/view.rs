@@ -1,6 +1,7 @@
 //! Conversion of views to and from the wire format.
 
 use crate::v1;
+use bytes::Bytes;
 use crivello_common::certificate_id::CertificateId;
 use crivello_common::view::{
     Agent, AgentId, AgentState, CERTIFICATES_MAX, RunState, View, ViewError,
@@ -68,7 +69,7 @@ impl From<&View> for v1::View {
             run: v1::RunState::from(view.run).into(),
             agents: view.agents.iter().map(v1::Agent::from).collect(),
             refetched: view.refetched.iter().map(|id| id.0).collect(),
-            signature: prost::bytes::Bytes::new(),
+            signature: Bytes::new(),
         }
     }
 }
@@ -134,7 +135,7 @@ fn certificates(agent: &v1::Agent) -> Result<Vec<CertificateId>, InvalidView> {
     if agent.certificates.len() > CERTIFICATES_MAX {
         return Err(malformed());
     }
-    let read = |id: &prost::bytes::Bytes| id.as_ref().try_into().map(CertificateId);
+    let read = |id: &Bytes| id.as_ref().try_into().map(CertificateId);
     let read: Result<_, _> = agent.certificates.iter().map(read).collect();
     read.map_err(|_| malformed())
 }
@@ -180,7 +181,7 @@ mod tests {
             agents in proptest::collection::vec(any_agent(), 0..4),
             refetched: Vec<u32>,
         ) {
-            let signature = prost::bytes::Bytes::new();
+            let signature = Bytes::new();
             let sent = v1::View { epoch, run, agents, refetched, signature };
             if let Ok(view) = View::try_from(sent.clone()) {
                 prop_assert_eq!(view.check(), Ok(()));

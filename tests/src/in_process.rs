@@ -12,6 +12,7 @@ use crate::running::{DEADLINE, output_within};
 use crivello_agent::{Crawl, JoinOptions};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::auth::NodeAuth;
 use simweb::{Judgment, Limits, Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};

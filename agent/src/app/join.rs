@@ -208,8 +208,7 @@ impl Crawl {
             meter: crawl.meter.clone(),
         });
         // From now on the agent obeys the tickets of its coordinator. Nobody else sets this.
-        let verifier =
-            TicketVerifier { key: coordinator_key, crawl_id: crawl_id.clone(), agent: id };
+        let verifier = TicketVerifier { book: Arc::clone(&trust.book), agent: id };
         let _ = access.verifier.set(verifier);
         let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
         let robots = RemoteRobotsClient {
@@ -232,6 +231,7 @@ impl Crawl {
             liveness: Liveness::default(),
             view_file: ViewFile::new(view_file, crawl_id, toml, revision),
             book: trust.book,
+            dir: options.dir.clone(),
             coordinator_clock: access.clock,
             auth: trust.auth,
         };

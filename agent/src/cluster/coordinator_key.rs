@@ -57,7 +57,14 @@ pub fn pin(dir: &Path, crawl_id: &str, key: CoordinatorKey) -> Result<(), OpenEr
     )))
 }
 
-/// Pins a key in place of another one. Takes effect when the agent joins the next time.
+/// Returns the pinned key and the id of the crawl; `None` if there is none, or the file is damaged.
+#[must_use]
+pub fn pinned(dir: &Path) -> Option<(CoordinatorKey, String)> {
+    let text = fs::read_to_string(dir.join(COORDINATOR_KEY_FILE)).ok()?;
+    parse(&text).map(|(key, crawl_id)| (key, crawl_id.to_owned()))
+}
+
+/// Pins a key in place of another one. A running agent reads it once a view has another signature.
 ///
 /// # Errors
 /// [`OpenError::Broken`] if the file cannot be written.
@@ -87,6 +94,7 @@ mod tests {
         }
         accept(dir.path(), "c", theirs).unwrap();
         pin(dir.path(), "c", theirs).unwrap();
+        assert_eq!(pinned(dir.path()), Some((theirs, "c".to_owned())));
         assert!(pin(dir.path(), "c", ours).is_err());
         let path = dir.path().join(COORDINATOR_KEY_FILE);
         let whole = fs::read(&path).unwrap();

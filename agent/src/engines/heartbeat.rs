@@ -10,7 +10,7 @@ pub use liveness::Liveness;
 pub use view_file::ViewFile;
 
 use crate::cluster::{CALL_TIMEOUT, CoordinatorClient, LOG_EVERY, RETRY_PAUSE, with_cause};
-use crate::cluster::{InboundMsg, Inbox};
+use crate::cluster::{InboundMsg, Inbox, coordinator_key};
 use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
 use crate::report::Ended;
@@ -18,10 +18,11 @@ use crate::shared::Shared;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::auth::NodeAuth;
-use crivello_proto::signing::{CoordinatorClock, ViewBook};
+use crivello_proto::signing::{CoordinatorClock, ViewBook, ViewRejected};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1;
 use page_quota::PageQuotaClient;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct Heartbeat {
     pub view_file: ViewFile,
     /// The verified views.
     pub book: Arc<ViewBook>,
+    /// Directory of the agent, which has the key of the coordinator.
+    pub dir: PathBuf,
     /// The coordinator's clock, which its responses set.
     pub coordinator_clock: Arc<CoordinatorClock>,
     pub auth: NodeAuth,
@@ -158,17 +161,48 @@ impl Heartbeat {
         }
     }
 
+    /// Verifies a view of the coordinator, also by a key that a person has accepted meanwhile.
+    fn accept(&self, view: v1::View) -> Result<Arc<View>, String> {
+        let unsigned = match self.book.accept(view.clone()) {
+            Err(ViewRejected::Unsigned(_)) => ViewRejected::Unsigned(view.epoch),
+            accepted => return accepted.map_err(|error| error.to_string()),
+        };
+        let crawl_id = self.view_file.crawl_id();
+        if let Some((key, of)) = coordinator_key::pinned(&self.dir)
+            && of == crawl_id
+            && self.book.pinned().is_some_and(|(ours, _)| ours != key)
+        {
+            tracing::info!("the key {key} of the coordinator was accepted");
+            self.book.pin(key, crawl_id);
+            return self.book.accept(view).map_err(|error| error.to_string());
+        }
+        Err(format!(
+            "{unsigned}; if it was made anew with `crivello coordinator rebuild`, accept its key with \
+             `crivello accept-coordinator-key KEY --data {}`",
+            self.dir.display()
+        ))
+    }
+
     /// Receives views.
     async fn watch(&self) {
+        let mut said: Option<Timestamp> = None;
         loop {
             let known_epoch = self.epoch();
             let mut client = self.coordinator.client.clone();
             if let Ok(views) = client.watch_view(v1::WatchViewRequest { known_epoch }).await {
                 let mut views = views.into_inner();
                 while let Ok(Some(view)) = views.message().await {
-                    match self.book.accept(view) {
+                    match self.accept(view) {
                         Ok(view) => self.inbox.deliver(InboundMsg::View(view)).await,
-                        Err(bad) => tracing::error!("the coordinator sent an invalid view: {bad}"),
+                        Err(bad) => {
+                            // The next stream begins with the same view.
+                            let now = self.shared.clock.now();
+                            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
+                                said = Some(now);
+                                tracing::error!("the coordinator sent an invalid view: {bad}");
+                            }
+                            break;
+                        }
                     }
                 }
             }

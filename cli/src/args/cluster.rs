@@ -109,6 +109,10 @@ pub struct HttpArgs {
     /// Address of the dashboard and of `/metrics`. Port 0 picks a free port [default: 127.0.0.1:8080, if free].
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
     pub http: Option<SocketAddr>,
+    /// File with a token that opens `/metrics` and nothing else, in its first line. The file is read
+    /// again when it changes.
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_HTTP_TOKEN_FILE", conflicts_with = "no_http")]
+    pub http_token_file: Option<PathBuf>,
     /// Serve no dashboard and no `/metrics`.
     #[arg(long, conflicts_with_all = ["http_cert", "http_key"])]
     pub no_http: bool,

@@ -6,7 +6,7 @@ use crate::screen;
 use crivello_agent::cluster::{Membership, coordinator_key};
 use crivello_proto::signing::CoordinatorKey;
 
-/// Replaces the pinned key. It takes effect when the agent joins the next time.
+/// Replaces the pinned key. A running agent uses it once the coordinator sends it a view.
 ///
 /// # Errors
 /// Returns a usage error if the key is malformed, or if the directory is not that of an agent that
@@ -21,7 +21,7 @@ pub fn run(args: &AcceptKeyArgs) -> Result<Exit, CliError> {
     coordinator_key::accept(dir, &crawl_id, key)
         .map_err(|error| usage!("--data {}: {error}", dir.display()))?;
     screen::print_line(&format!(
-        "the agent in {} obeys the coordinator with the key {key} from its next join on",
+        "the agent in {} obeys the coordinator with the key {key} from now on",
         dir.display()
     ));
     Ok(Exit::Finished)

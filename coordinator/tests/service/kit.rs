@@ -3,6 +3,7 @@
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::view::{AgentState, View};
 use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
 use std::net::{Ipv4Addr, SocketAddr};

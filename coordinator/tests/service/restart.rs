@@ -6,6 +6,7 @@ use crivello_common::config::{Settings, SieveKind, TypedSettings};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, CoordinatorError, Listen, STATE_FILE};
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -3,6 +3,7 @@
 use crate::kit::{Client, Doors, LONG, client, endpoint, settings, start};
 use crivello_common::config::Settings;
 use crivello_coordinator::{Coordinator, Listen, stored_settings};
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -109,7 +109,7 @@ impl Access for AgentAccess {
 mod tests {
     use super::*;
     use crate::auth::BearerToken;
-    use crate::signing::{SigningKey, TICKET_LIFETIME, Ticket};
+    use crate::signing::{SigningKey, TICKET_LIFETIME, Ticket, ViewBook};
     use crivello_common::runtime::Token;
     use crivello_common::time::Clock;
     use crivello_common::view::AgentId;
@@ -177,11 +177,9 @@ mod tests {
         let (read, order) = (header(3, Scope::Read), header(3, Scope::Order));
         let early = access.check("Status", Some(&read)).unwrap_err();
         assert!(early.sent.contains("not joined"), "{early:?}");
-        let verifier = TicketVerifier {
-            key: key.public(),
-            crawl_id: "c".to_owned(),
-            agent: AgentId(3),
-        };
+        let book = Arc::<ViewBook>::default();
+        book.pin(key.public(), "c");
+        let verifier = TicketVerifier { book, agent: AgentId(3) };
         access.verifier.set(verifier).unwrap();
         for call in READS {
             assert_eq!(access.check(call, Some(&read)), Ok(()), "{call}");

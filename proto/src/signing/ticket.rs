@@ -9,9 +9,10 @@
 
 use super::key::{CoordinatorKey, SIGNATURE_LEN, SigningKey};
 use super::view::text;
+use super::view_book::ViewBook;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::AgentId;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -126,19 +127,12 @@ impl CoordinatorClock {
 }
 
 /// Checks the tickets that an agent is shown.
+#[derive(Debug)]
 pub struct TicketVerifier {
-    /// Key of the coordinator.
-    pub key: CoordinatorKey,
-    /// Id of the crawl.
-    pub crawl_id: String,
+    /// Has the key of the coordinator, and the id of the crawl.
+    pub book: Arc<ViewBook>,
     /// The agent.
     pub agent: AgentId,
-}
-
-impl fmt::Debug for TicketVerifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TicketVerifier({}, {})", self.agent, self.key)
-    }
 }
 
 impl TicketVerifier {
@@ -147,7 +141,8 @@ impl TicketVerifier {
     /// # Errors
     /// [`TicketError`] if they do not.
     pub fn check(&self, bytes: &[u8], scope: Scope, now: Timestamp) -> Result<(), TicketError> {
-        let ticket = Ticket::verify(bytes, self.key, &self.crawl_id);
+        let pinned = self.book.pinned();
+        let ticket = pinned.and_then(|(key, crawl_id)| Ticket::verify(bytes, key, &crawl_id));
         let ticket = ticket.ok_or(TicketError::Invalid)?;
         if ticket.agent != self.agent {
             return Err(TicketError::OtherAgent(ticket.agent));
@@ -172,10 +167,10 @@ mod tests {
     #[test]
     fn a_ticket_works_at_one_agent_for_one_scope_until_it_expires() {
         let (ours, theirs) = (SigningKey::draw().unwrap(), SigningKey::draw().unwrap());
-        let at = |agent, crawl_id: &str| TicketVerifier {
-            key: ours.public(),
-            crawl_id: crawl_id.to_owned(),
-            agent: AgentId(agent),
+        let at = |agent, crawl_id: &str| {
+            let book = Arc::<ViewBook>::default();
+            book.pin(ours.public(), crawl_id);
+            TicketVerifier { book, agent: AgentId(agent) }
         };
         let read = ticket(3, Scope::Read).sign(&ours, "c");
         let order = ticket(3, Scope::Order).sign(&ours, "c");

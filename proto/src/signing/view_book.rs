@@ -5,9 +5,9 @@ use super::view::is_signed;
 use crate::v1;
 use crate::view::InvalidView;
 use crivello_common::view::View;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Maximum number of views that are kept, the latest.
 const KEPT_MAX: usize = 32;
@@ -26,15 +26,20 @@ pub enum ViewRejected {
 /// The verified views of one agent, and the key by which they are verified.
 #[derive(Debug, Default)]
 pub struct ViewBook {
-    pinned: OnceLock<(CoordinatorKey, String)>,
+    pinned: RwLock<Option<(CoordinatorKey, Arc<str>)>>,
     kept: Mutex<BTreeMap<u64, (Arc<View>, v1::View)>>,
 }
 
 impl ViewBook {
-    /// Sets the key of the coordinator and the id of the crawl, once. Before, no view is accepted.
+    /// Sets the key of the coordinator and the id of the crawl. Before, no view is accepted.
     pub fn pin(&self, key: CoordinatorKey, crawl_id: &str) {
-        // A later call changes nothing.
-        let _ = self.pinned.set((key, crawl_id.to_owned()));
+        *self.pinned.write() = Some((key, crawl_id.into()));
+    }
+
+    /// Returns the key of the coordinator and the id of the crawl.
+    #[must_use]
+    pub fn pinned(&self) -> Option<(CoordinatorKey, Arc<str>)> {
+        self.pinned.read().clone()
     }
 
     /// Verifies a view, wherever it comes from, and keeps it. A view that is known is not verified
@@ -50,9 +55,9 @@ impl ViewBook {
         }
         let signature = message.signature.clone();
         let view = Arc::new(View::try_from(message.clone())?);
-        let pinned = self.pinned.get();
+        let pinned = self.pinned();
         let is_signed =
-            pinned.is_some_and(|(key, crawl_id)| is_signed(&view, crawl_id, *key, &signature));
+            pinned.is_some_and(|(key, crawl_id)| is_signed(&view, &crawl_id, key, &signature));
         if !is_signed {
             return Err(ViewRejected::Unsigned(view.epoch));
         }
@@ -91,7 +96,6 @@ mod tests {
         let unsigned = Err(ViewRejected::Unsigned(7));
         assert_eq!(book.accept(ours.message(&view(7))), unsigned, "before a key is pinned");
         book.pin(ours.key().public(), "c");
-        book.pin(theirs.key().public(), "c");
         assert_eq!(book.accept(theirs.message(&view(7))), unsigned);
         assert_eq!(book.accept((&view(7)).into()), unsigned);
         assert_eq!(book.message(7), None);
@@ -100,6 +104,10 @@ mod tests {
         // A known epoch does not make another view of it acceptable.
         let forged = v1::View { run: v1::RunState::Stopping.into(), ..ours.message(&view(7)) };
         assert_eq!(book.accept(forged), unsigned);
+        // A person accepts another key.
+        book.pin(theirs.key().public(), "c");
+        assert_eq!(book.accept(theirs.message(&view(8))), Ok(Arc::new(view(8))));
+        assert!(book.accept(ours.message(&view(9))).is_err());
         let other = ViewBook::default();
         other.pin(ours.key().public(), "another crawl");
         assert_eq!(other.accept(ours.message(&view(7))), unsigned);

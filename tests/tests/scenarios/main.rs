@@ -8,6 +8,7 @@ mod chaos_processes;
 mod cluster;
 mod cluster_schedules;
 mod control;
+mod control_plane;
 mod deadline;
 mod exactly_once;
 mod examples;

@@ -8,6 +8,7 @@ use crivello_agent::Crawl;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::metrics::{FamilyInfo, MetricKind};
 use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::auth::NodeAuth;
 use crivello_tests::metrics::{Page, parse, uses};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -26,6 +26,11 @@ impl ViewFile {
         Self { path, crawl_id, settings: watch::Sender::new((revision, settings)) }
     }
 
+    /// Returns the id of the crawl.
+    pub fn crawl_id(&self) -> &str {
+        &self.crawl_id
+    }
+
     /// Replaces the settings.
     pub fn put_settings(&self, revision: u64, toml: String) {
         self.settings.send_replace((revision, toml));
