@@ -8,7 +8,11 @@
 //! Each step must be short, because heartbeats, commits and leases wait for it; the groups of the dead
 //! agent are taken over before they are copied.
 
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a benchmark prints its results and measures time")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints its results and measures time"
+)]
 
 mod memory;
 

@@ -71,7 +71,8 @@ impl Plan {
     pub fn check(args: CrawlArgs) -> Result<Self, CliError> {
         let agents = usize::from(args.agents);
         let token = secret_in(args.token_file.as_deref())?;
-        let http = MetricsEndpoint::check(args.http, &args.https, ("--token-file", token), args.insecure)?;
+        let http =
+            MetricsEndpoint::check(args.http, &args.https, ("--token-file", token), args.insecure)?;
         let stored = stored_for(&args.out, agents)?;
         let resume = stored.is_some();
         if !resume && args.urls.is_empty() && args.seeds.is_none() {

@@ -78,7 +78,9 @@ mod tests {
         assert_eq!(read(dir.path()).unwrap().seed(), key.seed());
         let whole = fs::read(&path).unwrap();
         for at in 0..whole.len() {
-            for bytes in [whole[..at].to_vec(), [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat()] {
+            for bytes in
+                [whole[..at].to_vec(), [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat()]
+            {
                 fs::write(&path, bytes).unwrap();
                 let error = read(dir.path()).unwrap_err().to_string();
                 assert!(error.contains("is damaged"), "byte {at}: {error}");

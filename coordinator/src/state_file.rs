@@ -12,8 +12,8 @@
 //! that fails its checks is refused as damaged: an older state would issue epochs twice.
 
 use crate::error::CoordinatorError;
-use crate::signing_key::{self, SIGNING_KEY_FILE};
 use crate::members::{Death, MembersRecord, PublishedViews};
+use crate::signing_key::{self, SIGNING_KEY_FILE};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::runtime::{

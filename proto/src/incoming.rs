@@ -81,11 +81,8 @@ impl Stream for Incoming {
                         }
                         None => {
                             let why = "too many connections without a call";
-                            let rejection = Rejection::new(
-                                RejectedBy::Local,
-                                RejectionKind::TooMany,
-                                why,
-                            );
+                            let rejection =
+                                Rejection::new(RejectedBy::Local, RejectionKind::TooMany, why);
                             let address = peer.ip().to_string();
                             log.log_inbound(&address, &address, &rejection);
                         }

@@ -42,8 +42,9 @@ pub mod v1 {
 /// Hides the identity key.
 impl fmt::Debug for v1::JoinResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, crawl_id, lease_ms, view, settings, settings_revision, identity_key: _, .. } =
-            self;
+        let Self {
+            id, crawl_id, lease_ms, view, settings, settings_revision, identity_key: _, ..
+        } = self;
         f.debug_struct("JoinResponse")
             .field("id", id)
             .field("crawl_id", crawl_id)

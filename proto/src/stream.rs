@@ -78,7 +78,8 @@ impl Limits {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
         }
-        let refused = self.refused.as_mut().is_some_and(|refused| refused.as_mut().poll(cx).is_ready());
+        let refused =
+            self.refused.as_mut().is_some_and(|refused| refused.as_mut().poll(cx).is_ready());
         if refused {
             let why = "the other node is in the deny list";
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, why));

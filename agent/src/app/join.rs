@@ -95,7 +95,8 @@ impl Crawl {
             clock: Arc::new(CoordinatorClock::new(clock)),
             node_secret: options.auth.secret.clone(),
         };
-        let serving = serve(options, &trust, &access, view_in_force.clone(), &inbox, &control, clock);
+        let serving =
+            serve(options, &trust, &access, view_in_force.clone(), &inbox, &control, clock);
         let server = runtime.block_on(serving)?;
         let address = server.address();
         let joining = Joining {
@@ -120,7 +121,8 @@ impl Crawl {
             settings: toml,
             revision,
         } = joined;
-        let leave = || runtime.block_on(coordinator.leave((id, joining.process), true, false, None));
+        let leave =
+            || runtime.block_on(coordinator.leave((id, joining.process), true, false, None));
         coordinator_key::pin(&options.dir, &crawl_id, coordinator_key).inspect_err(|_| leave())?;
         trust.book.pin(coordinator_key, &crawl_id);
         let view = trust.book.accept(view).map_err(|bad| OpenError::Refused(bad.to_string()))?;

@@ -82,11 +82,7 @@ impl CoordinatorClient {
     ///
     /// # Errors
     /// [`OpenError::Refused`] if the address cannot be used.
-    pub fn at(
-        url: &str,
-        auth: &NodeAuth,
-        clock: Clock,
-    ) -> Result<Self, OpenError> {
+    pub fn at(url: &str, auth: &NodeAuth, clock: Clock) -> Result<Self, OpenError> {
         let tls = auth.tls.as_ref();
         let endpoint = dial::endpoint(url, tls)
             .map_err(|why| OpenError::Refused(format!("--coordinator {url}: {why}")))?;

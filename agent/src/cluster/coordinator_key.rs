@@ -70,8 +70,9 @@ pub fn pinned(dir: &Path) -> Option<(CoordinatorKey, String)> {
 /// [`OpenError::Broken`] if the file cannot be written.
 pub fn accept(dir: &Path, crawl_id: &str, key: CoordinatorKey) -> Result<(), OpenError> {
     let path = dir.join(COORDINATOR_KEY_FILE);
-    replace_file(&path, text(key, crawl_id).as_bytes())
-        .map_err(|error| OpenError::Broken(format!("{} cannot be written: {error}", path.display())))
+    replace_file(&path, text(key, crawl_id).as_bytes()).map_err(|error| {
+        OpenError::Broken(format!("{} cannot be written: {error}", path.display()))
+    })
 }
 
 #[cfg(test)]

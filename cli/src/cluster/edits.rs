@@ -102,7 +102,8 @@ impl SettingsClient {
             only.is_none_or(|only| agent.name == only || agent.id.to_string() == only)
         });
         let call = &call;
-        let ask = |clients: Arc<AgentClients>, to| async move { clients.ask_in(scope, &to, call).await };
+        let ask =
+            |clients: Arc<AgentClients>, to| async move { clients.ask_in(scope, &to, call).await };
         Ok(ask_all(&self.agents, &view, ask).await)
     }
 

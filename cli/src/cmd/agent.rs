@@ -106,7 +106,12 @@ fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
     endpoint(&args.coordinator, auth.tls.as_ref())?;
     check_listen(args.listen, &auth, None, args.insecure)?;
     let token = secret_in(args.http_token_file.as_deref())?;
-    let http = MetricsEndpoint::check(args.http, &args.https, ("--http-token-file", token), args.insecure)?;
+    let http = MetricsEndpoint::check(
+        args.http,
+        &args.https,
+        ("--http-token-file", token),
+        args.insecure,
+    )?;
     let wrong = |flag: &str, text: &str, why: &str| usage!("{flag} {}: {why}", text.escape_debug());
     match &args.advertise {
         Some(address) => {

@@ -1,8 +1,8 @@
 //! Dispatches the subcommands of a cluster.
 
 use super::{
-    accept_certificate, accept_key, agents, block, control, coordinator, declare_dead, log_level, rebuild, remove, seed, set,
-    status, wait, why,
+    accept_certificate, accept_key, agents, block, control, coordinator, declare_dead, log_level,
+    rebuild, remove, seed, set, status, wait, why,
 };
 use crate::args::cluster::{ClusterCommand, CoordinatorCommand};
 use crate::exit::{CliError, Exit};

@@ -22,8 +22,7 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
     let token = secret_in(args.token.token_file.as_deref())?;
     check_listen(at, &auth, Some(token.is_some()), args.insecure)?;
     let meters = Meters::default();
-    let dashboard =
-        dashboard::open(&args.http, token.clone(), args.insecure, &meters).await?;
+    let dashboard = dashboard::open(&args.http, token.clone(), args.insecure, &meters).await?;
     let (settings, given) = coordinator_settings(&data, &args.settings)?;
     let scheme = if auth.tls.is_some() { "https" } else { "http" };
     let ended = signals::first();

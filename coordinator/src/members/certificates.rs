@@ -17,9 +17,7 @@ pub(super) fn rejoined(
         None => Ok(Vec::new()),
         Some(shown) if agent.certificates.is_empty() => Ok(vec![shown]),
         Some(shown) if agent.certificates.contains(&shown) => Ok(agent.certificates.clone()),
-        Some(certificate) => {
-            Err(MemberRefusal::OtherCertificate { id: agent.id, certificate })
-        }
+        Some(certificate) => Err(MemberRefusal::OtherCertificate { id: agent.id, certificate }),
     }
 }
 

@@ -29,7 +29,11 @@ pub async fn start(dir: &Path, lease: Duration) -> Coordinator {
 }
 
 pub async fn start_by(dir: &Path, settings: &Settings) -> Coordinator {
-    let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), auth: NodeAuth::default(), token: None };
+    let listen = Listen {
+        at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        auth: NodeAuth::default(),
+        token: None,
+    };
     Coordinator::start(dir, settings, TypedSettings::new(), listen)
         .await
         .expect("a coordinator starts")

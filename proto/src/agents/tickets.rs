@@ -1,6 +1,6 @@
 //! Tickets for calls to agents, requested from the coordinator and kept for a while.
 
-use super::{AgentCallError, Answer};
+use super::call_error::{AgentCallError, Answer};
 use crate::auth::{AuthChannel, BearerToken};
 use crate::v1::coordinator_client::CoordinatorClient;
 use crate::{LiveToken, LocalCoordinator, v1};

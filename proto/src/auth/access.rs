@@ -1,7 +1,7 @@
 //! The rules of the three services: who may make which call.
 
+use super::bearer::ticket_in;
 use super::guarded::{Access, Denial};
-use super::ticket_in;
 use crate::LiveToken;
 use crate::signing::{CoordinatorClock, Scope, TicketError, TicketVerifier};
 use std::sync::{Arc, OnceLock};
@@ -10,16 +10,8 @@ use std::sync::{Arc, OnceLock};
 pub const NODE_CALLS: &[&str] =
     &["Join", "Heartbeat", "Leave", "RequestDrain", "WatchView", "GetView", "WatchSettings"];
 /// Calls to an agent that change nothing. All others are orders.
-const READS: &[&str] = &[
-    "Status",
-    "CountArchived",
-    "Explain",
-    "Hosts",
-    "Fetches",
-    "Blocks",
-    "Traces",
-    "Details",
-];
+const READS: &[&str] =
+    &["Status", "CountArchived", "Explain", "Hosts", "Fetches", "Blocks", "Traces", "Details"];
 /// Calls to an agent for a coordinator that is lost: it can issue no tickets.
 const OF_LOST_COORDINATOR: &[&str] = &["GetClusterView"];
 

@@ -85,7 +85,9 @@ pub async fn serve<S, B>(
                 let Some(place) = admission.admit(peer.ip()) else { continue };
                 let (https, service) = (https.clone(), service.clone());
                 connections.spawn(async move {
-                    if let Err(error) = serve_connection((stream, place), https, service, limits).await {
+                    if let Err(error) =
+                        serve_connection((stream, place), https, service, limits).await
+                    {
                         tracing::debug!("HTTP connection closed: {error}");
                     }
                     drop(permit);

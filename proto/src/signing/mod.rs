@@ -10,8 +10,6 @@ mod view;
 mod view_book;
 
 pub use key::{CoordinatorKey, SigningKey};
-pub use ticket::{
-    CoordinatorClock, Scope, TICKET_LIFETIME, Ticket, TicketError, TicketVerifier,
-};
+pub use ticket::{CoordinatorClock, Scope, TICKET_LIFETIME, Ticket, TicketError, TicketVerifier};
 pub use view::ViewSigner;
 pub use view_book::{ViewBook, ViewRejected};

@@ -1,6 +1,7 @@
 //! The three TLS files, and the TLS configuration built from them.
 
-use super::{Rejection, certificate_id};
+use super::Rejection;
+use super::identity::certificate_id;
 use crate::reload::Reloadable;
 use crivello_common::certificate_id::CertificateId;
 use rustls::client::Resumption;

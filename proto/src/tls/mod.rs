@@ -5,6 +5,7 @@
 
 mod files;
 mod https;
+mod identity;
 mod rejection;
 #[cfg(test)]
 mod tests;
@@ -17,13 +18,12 @@ pub use rejection::{RejectedBy, Rejection};
 use crate::deny::DenyList;
 use crate::rejection_log::RejectionLog;
 use crate::reload::{Reloadable as _, Reloading};
-use files::TlsConfig;
 use crivello_common::certificate_id::CertificateId;
+use files::TlsConfig;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use ring::digest::{SHA256, digest};
+use identity::certificate_id;
 use rustls::pki_types::CertificateDer;
-use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
 
@@ -108,11 +108,4 @@ impl Tls {
     pub(crate) fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config.now().client)
     }
-}
-
-/// Returns the identity of a certificate; `None` if it cannot be parsed.
-pub(crate) fn certificate_id(certificate: &CertificateDer<'_>) -> Option<CertificateId> {
-    let parsed = ParsedCertificate::try_from(certificate).ok()?;
-    let hash = digest(&SHA256, parsed.subject_public_key_info().as_ref());
-    hash.as_ref().try_into().ok().map(CertificateId)
 }

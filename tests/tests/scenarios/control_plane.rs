@@ -70,9 +70,7 @@ fn a_forged_view_stops_nobody() {
     cluster.until("a and b hear of the forged views", |_| rogue.n_forged() >= 20);
     let n = |cluster: &Cluster, name: &str| cluster.requests_of(name).len();
     let (a, b) = (n(&cluster, "a"), n(&cluster, "b"));
-    cluster.until("both go on", |cluster| {
-        n(cluster, "a") > a + 20 && n(cluster, "b") > b + 20
-    });
+    cluster.until("both go on", |cluster| n(cluster, "a") > a + 20 && n(cluster, "b") > b + 20);
     let epoch = cluster.epoch().expect("an epoch");
     assert!((before..before + 100).contains(&epoch), "{before} {epoch}");
     let agents = cluster.listing()["agents"].clone();
@@ -130,8 +128,7 @@ fn a_captured_agent_neither_orders_nor_speaks_for_another() {
     // In the name of the other agent, to an agent.
     for (caller, may_speak) in [(&a, false), (&b, true)] {
         let mut peer = caller.peer(&address("a"));
-        let envelope =
-            v1::Envelope { sender: id("b"), epoch: view.epoch, id: 0, sent_at: 0 };
+        let envelope = v1::Envelope { sender: id("b"), epoch: view.epoch, id: 0, sent_at: 0 };
         let request = v1::RenewPeerLeaseRequest { envelope: Some(envelope) };
         let answer = caller.block_on(peer.renew_peer_lease(request));
         match may_speak {
@@ -248,9 +245,8 @@ fn a_node_in_the_deny_list_is_cut_off_at_once() {
 #[test]
 fn connections_without_a_call_are_few_and_short() {
     let mut cluster = cluster(2).start(1);
-    let ports = ["coordinator", "a"].map(|name| {
-        cluster.process(name).listening_address().expect("a listening process")
-    });
+    let ports = ["coordinator", "a"]
+        .map(|name| cluster.process(name).listening_address().expect("a listening process"));
     for at in ports {
         let mut open: Vec<TcpStream> = (0..100).map(|_| preface(at)).collect();
         // Those beyond the bound are closed at once, the others within seconds.

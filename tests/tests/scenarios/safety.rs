@@ -219,9 +219,7 @@ fn the_secrets_change_under_a_cluster_that_works_on() {
     fs::write(&token, "short\n").expect("written");
     fs::write(&secret, "short\n").expect("written");
     for node in ["coordinator", "a"] {
-        cluster.until("the node logs it", |cluster| {
-            cluster.said_by(node).contains("is too short")
-        });
+        cluster.until("the node logs it", |cluster| cluster.said_by(node).contains("is too short"));
     }
     let with_old = certs.clone().moved_to(&old);
     let url = cluster.url();
@@ -236,7 +234,9 @@ fn the_secrets_change_under_a_cluster_that_works_on() {
     let new = Certs::make(&cluster.dir().join("new"), &[]);
     fs::copy(new.dir().join("token"), &token).expect("copied");
     fs::copy(new.dir().join("node-secret"), &secret).expect("copied");
-    for (node, file) in [("coordinator", &token), ("coordinator", &secret), ("a", &secret), ("b", &secret)] {
+    for (node, file) in
+        [("coordinator", &token), ("coordinator", &secret), ("a", &secret), ("b", &secret)]
+    {
         let line = format!("from now on, calls need the secret in {}", file.display());
         cluster.until(&format!("{node} uses the new file"), |cluster| {
             cluster.said_by(node).contains(&line)
@@ -300,8 +300,10 @@ fn nobody_listens_to_other_machines_without_certificates_and_secrets() {
     let tls = certs.tls_of("a");
     let data = dir.path().join("data").display().to_string();
     let coordinator = ["coordinator", "--contact=me@a.example"];
-    let (https, http) =
-        (["agent", "--coordinator=https://127.0.0.1:1"], ["agent", "--coordinator=http://127.0.0.1:1"]);
+    let (https, http) = (
+        ["agent", "--coordinator=https://127.0.0.1:1"],
+        ["agent", "--coordinator=http://127.0.0.1:1"],
+    );
     let (no_token, no_secret) = ("--token-file (", "--node-secret-file (");
     let wide = "--listen=0.0.0.0:0";
     for (words, at, given, missing) in [

@@ -103,8 +103,7 @@ pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<Tls>) -> Nod
     let receiver = Arc::clone(&inbox) as Arc<dyn PeerHandler>;
     let beside = ExtraServices::default();
     let (listener, trust) = (listener(at).await, trust(tls));
-    let start =
-        PeerServer::start(listener, trust.clone(), seen, receiver, beside, Clock::start());
+    let start = PeerServer::start(listener, trust.clone(), seen, receiver, beside, Clock::start());
     Node { server: start.await.unwrap(), views, trust, inbox }
 }
 

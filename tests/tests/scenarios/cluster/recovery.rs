@@ -17,9 +17,8 @@ use std::process::Command;
 /// The agents crawl on meanwhile; nothing is fetched twice.
 #[test]
 fn a_lost_coordinator_is_made_anew_from_the_views_of_its_agents() {
-    let mut cluster = cluster(web(40))
-        .allow_log_line("is not signed by the coordinator")
-        .start_until(3, 0.2);
+    let mut cluster =
+        cluster(web(40)).allow_log_line("is not signed by the coordinator").start_until(3, 0.2);
     let listing = cluster.listing();
     let before = listing["epoch"].as_u64().expect("an epoch");
     let address = |n: usize| listing["agents"][n]["address"].as_str().expect("text").to_owned();
@@ -56,7 +55,8 @@ fn a_lost_coordinator_is_made_anew_from_the_views_of_its_agents() {
             && said.contains("crivello accept-coordinator-key KEY")
     });
     let listing = cluster.listing();
-    let c = listing["agents"].as_array().and_then(|agents| agents.iter().find(|a| a["name"] == "c"));
+    let c =
+        listing["agents"].as_array().and_then(|agents| agents.iter().find(|a| a["name"] == "c"));
     assert!(c.is_some_and(|c| c["epoch"] != listing["epoch"]), "c took over a view: {listing}");
     accept(&cluster, "c");
     cluster.until("all agents use its view", |cluster| {
