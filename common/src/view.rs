@@ -262,7 +262,19 @@ mod tests {
         let (state, address) = (AgentState::Active, format!("10.0.0.1:{id}"));
         let (id, name, disk_id) = (AgentId(id), format!("agent-{id}"), u64::from(id));
         let (joined_epoch, unreplicated) = (1, false);
-        Agent { id, name, address, slot, weight, state, joined_epoch, disk_id, unreplicated }
+        let certificates = Vec::new();
+        Agent {
+            id,
+            name,
+            address,
+            slot,
+            weight,
+            state,
+            joined_epoch,
+            disk_id,
+            unreplicated,
+            certificates,
+        }
     }
 
     #[test]

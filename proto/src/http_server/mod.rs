@@ -16,6 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -81,8 +82,14 @@ pub async fn serve<S, B>(
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Otherwise the connection is closed: one address must not take all permits.
-                let Some(place) = admission.admit(peer.ip()) else { continue };
+                let place = match is_bounded(peer.ip()) {
+                    false => None,
+                    true => match admission.admit(peer.ip()) {
+                        // The connection is closed: one address must not take all permits.
+                        None => continue,
+                        place => place,
+                    },
+                };
                 let (https, service) = (https.clone(), service.clone());
                 connections.spawn(async move {
                     if let Err(error) =
@@ -102,7 +109,7 @@ pub async fn serve<S, B>(
 }
 
 async fn serve_connection<S, B>(
-    (stream, place): (TcpStream, Place),
+    (stream, place): (TcpStream, Option<Place>),
     https: Option<Https>,
     service: S,
     limits: HttpLimits,
@@ -125,7 +132,7 @@ where
         }
     };
     let service = TowerToHyperService::new(service);
-    let place = Mutex::new(Some(place));
+    let place = Mutex::new(place);
     let respond = service_fn(move |request| {
         // The client has sent a request.
         drop(place.lock().take());
@@ -138,6 +145,12 @@ where
         .max_buf_size(HEAD_SIZE_MAX)
         .serve_connection(TokioIo::new(WriteTimeout::new(io, limits.write)), respond);
     served.await.map_err(io::Error::other)
+}
+
+/// Returns true if connections of this address without a request are bounded. All clients of a proxy
+/// on this machine have one address.
+const fn is_bounded(address: IpAddr) -> bool {
+    !address.to_canonical().is_loopback()
 }
 
 fn late(what: &str) -> io::Error {
