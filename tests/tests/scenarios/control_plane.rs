@@ -248,15 +248,21 @@ fn connections_without_a_call_are_few_and_short() {
     let ports = ["coordinator", "a"]
         .map(|name| cluster.process(name).listening_address().expect("a listening process"));
     for at in ports {
+        let begun = cluster.web.log().now();
         let mut open: Vec<TcpStream> = (0..100).map(|_| preface(at)).collect();
-        // Those beyond the bound are closed at once, the others within seconds.
+        // Those beyond the bound are closed at once, the others after ten seconds. Without the bounds,
+        // unanswered pings would end them after ten (agent) or forty seconds (coordinator).
         let alive = |open: &mut Vec<TcpStream>| {
             open.retain_mut(|stream| is_open(stream));
             open.len()
         };
         cluster.until("connections beyond the bound are closed", |_| alive(&mut open) <= 64);
+        let took = cluster.web.log().now().since(begun);
+        assert!(took < Duration::from_secs(6), "closed after {took:?}");
         assert!(!open.is_empty(), "all connections were closed at once");
         cluster.until("all connections are closed", |_| alive(&mut open) == 0);
+        let took = cluster.web.log().now().since(begun);
+        assert!(took < Duration::from_secs(25), "closed after {took:?}");
     }
     cluster.tell(&["status"]);
     let _ = cluster.stop();
