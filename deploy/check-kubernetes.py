@@ -8,6 +8,8 @@ import sys
 import yaml
 
 NAMESPACE = "crivello"
+# Made by hand; 00-namespace.yaml says how.
+SECRETS = {"nodes", "people"}
 
 
 def problems(documents):
@@ -49,7 +51,12 @@ def in_stateful_set(where, spec, named):
         config = volume.get("configMap", {}).get("name")
         if config and ("ConfigMap", config) not in named:
             yield f"{where}: there is no ConfigMap {config}"
+        secret = volume.get("secret", {}).get("secretName")
+        if secret and secret not in SECRETS:
+            yield f"{where}: nobody makes the Secret {secret}"
     for container in template["spec"]["containers"]:
+        if not {"cpu", "memory"} <= container["resources"].get("limits", {}).keys():
+            yield f"{where}: no limits of CPU and memory"
         ports = {port["containerPort"] for port in container["ports"]}
         for mount in container["volumeMounts"]:
             if mount["name"] not in volumes:

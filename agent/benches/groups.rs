@@ -75,6 +75,7 @@ fn view(epoch: u64, second: AgentState) -> Arc<View> {
         joined_epoch: 1,
         disk_id: u64::from(id.0),
         unreplicated: false,
+        certificates: Vec::new(),
     };
     let agents = [(ME, AgentState::Active), (DEAD, second), (OTHER, AgentState::Active)];
     let agents = agents.map(|(id, state)| agent(id, state)).to_vec();

@@ -1,6 +1,7 @@
 //! `--http` of a coordinator: checks the arguments and binds the address of the dashboard.
 
 use crate::args::cluster::HttpArgs;
+use crate::cluster::secret_in;
 use crate::exit::{CliError, usage};
 use crate::http::{Meters, https};
 use crate::screen;
@@ -45,7 +46,8 @@ pub async fn open(
     let meters = meters.clone();
     let metrics: MetricsText = Arc::new(move || meters.render().unwrap_or_default());
     let names = args.http_hosts.clone();
-    let options = Options { names, token, https, metrics: Some(metrics) };
+    let metrics_token = secret_in(args.http_token_file.as_deref())?;
+    let options = Options { names, token, metrics_token, https, metrics: Some(metrics) };
     match Dashboard::bind(at, options).await {
         Ok(dashboard) => Ok(Some(dashboard)),
         Err(error) if args.http.is_none() && error.kind() == ErrorKind::AddrInUse => {

@@ -84,15 +84,15 @@ impl MetricsEndpoint {
     pub fn check(
         at: Option<SocketAddr>,
         https: &HttpsArgs,
-        token: Option<LiveToken>,
+        (flag, token): (&str, Option<LiveToken>),
         insecure: bool,
     ) -> Result<Self, CliError> {
         let https = self::https(https)?;
         let missing = match (&https, &token) {
             (Some(_), Some(_)) => None,
-            (None, Some(_)) => Some("--http-cert and --http-key"),
-            (Some(_), None) => Some("--token-file"),
-            (None, None) => Some("--http-cert, --http-key and --token-file"),
+            (None, Some(_)) => Some("--http-cert and --http-key".to_owned()),
+            (Some(_), None) => Some(flag.to_owned()),
+            (None, None) => Some(format!("--http-cert, --http-key and {flag}")),
         };
         match (at, missing) {
             (None, _) if https.is_some() => {

@@ -1,7 +1,7 @@
 //! A checked crawl: settings, directories and seeds are validated before anything is started.
 
 use crate::args::{CrawlArgs, SettingsArgs};
-use crate::cluster::token_in;
+use crate::cluster::secret_in;
 use crate::exit::{CliError, usage};
 use crate::http::{Meters, MetricsEndpoint};
 use crate::local_cluster;
@@ -70,8 +70,9 @@ impl Plan {
     /// Returns usage errors, each with its reason.
     pub fn check(args: CrawlArgs) -> Result<Self, CliError> {
         let agents = usize::from(args.agents);
-        let token = token_in(args.token_file.as_deref())?;
-        let http = MetricsEndpoint::check(args.http, &args.https, token, args.insecure)?;
+        let token = secret_in(args.token_file.as_deref())?;
+        let http =
+            MetricsEndpoint::check(args.http, &args.https, ("--token-file", token), args.insecure)?;
         let stored = stored_for(&args.out, agents)?;
         let resume = stored.is_some();
         if !resume && args.urls.is_empty() && args.seeds.is_none() {

@@ -33,6 +33,7 @@ fn owners(kind: StrategyKind, n: u16) -> Owners {
         joined_epoch: 1,
         disk_id: u64::from(slot),
         unreplicated: false,
+        certificates: Vec::new(),
     };
     let agents = (0..n).map(agent).collect();
     let view = View { epoch: 1, agents, ..View::default() };

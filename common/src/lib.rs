@@ -9,6 +9,7 @@ mod closed_set;
 pub mod assignment;
 pub mod bottleneck;
 pub mod certificate;
+pub mod certificate_id;
 pub mod codec;
 pub mod completion;
 pub mod config;

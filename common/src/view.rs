@@ -3,6 +3,7 @@
 //! A view with a higher epoch replaces one with a lower epoch. The view of a single agent contains
 //! only that agent.
 
+use crate::certificate_id::CertificateId;
 use crate::closed_set;
 use std::collections::HashSet;
 use std::fmt;
@@ -18,6 +19,9 @@ pub const WEIGHT_MAX: u16 = 64;
 pub const NAME_MAX: usize = 255;
 /// Maximum length of an agent's address in bytes: a DNS name, a colon and a port.
 pub const ADDRESS_MAX: usize = 253 + 6;
+
+/// Maximum number of certificate keys of an agent: the one in use and its predecessor.
+pub const CERTIFICATES_MAX: usize = 2;
 
 /// Id of an agent for the lifetime of the crawl. An agent that restarts keeps its id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -80,6 +84,9 @@ pub struct Agent {
     /// agents than the replication were alive and the agent had not replicated all of its data
     /// since.
     pub unreplicated: bool,
+    /// The keys of certificates by which the agent speaks, at most [`CERTIFICATES_MAX`], newest last.
+    /// Empty without TLS: then the agent is bound to no certificate.
+    pub certificates: Vec<CertificateId>,
 }
 
 /// A numbered list of all known agents.
@@ -193,6 +200,14 @@ impl View {
 }
 
 impl Agent {
+    /// Returns true if the agent may have made a connection with this certificate, or with none. An
+    /// agent without certificates joined without TLS and may have made any connection.
+    #[must_use]
+    pub fn may_speak_by(&self, certificate: Option<CertificateId>) -> bool {
+        self.certificates.is_empty()
+            || certificate.is_some_and(|shown| self.certificates.contains(&shown))
+    }
+
     /// Returns the slots of the agent.
     #[must_use]
     pub fn slots(&self) -> std::ops::Range<usize> {
@@ -247,7 +262,19 @@ mod tests {
         let (state, address) = (AgentState::Active, format!("10.0.0.1:{id}"));
         let (id, name, disk_id) = (AgentId(id), format!("agent-{id}"), u64::from(id));
         let (joined_epoch, unreplicated) = (1, false);
-        Agent { id, name, address, slot, weight, state, joined_epoch, disk_id, unreplicated }
+        let certificates = Vec::new();
+        Agent {
+            id,
+            name,
+            address,
+            slot,
+            weight,
+            state,
+            joined_epoch,
+            disk_id,
+            unreplicated,
+            certificates,
+        }
     }
 
     #[test]

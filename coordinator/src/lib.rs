@@ -23,10 +23,12 @@ mod rebuild;
 mod rpc;
 mod server;
 mod settings;
+mod signing_key;
 mod state_file;
 mod watchers;
 
 pub use error::CoordinatorError;
 pub use rebuild::{Rebuilt, rebuild};
 pub use server::{Coordinator, Listen};
+pub use signing_key::SIGNING_KEY_FILE;
 pub use state_file::{STATE_FILE, StoredSettings, stored_settings};

@@ -12,7 +12,8 @@ use crate::members::{
 use crate::metrics::Counts;
 use crate::page_quota::{PageQuota, QuotaReport, living};
 use crate::settings::{EditRejected, SettingsStore};
-use crate::state_file::{Opened, Record, StateFile};
+use crate::state_file::{Record, StateFile};
+use crivello_common::certificate_id::CertificateId;
 use crivello_common::config::{Edit, Settings};
 use crivello_common::obstacle::{Obstacle, ObstacleKind};
 use crivello_common::time::{Clock, Timestamp};
@@ -48,6 +49,8 @@ pub(crate) enum Command {
         /// True if a person gives up what may be at no other agent.
         force: bool,
     },
+    /// Accept one more certificate of the agent with this name or id.
+    AcceptCertificate(String, CertificateId),
     /// Count the process of the agent with this name or id as ended.
     DeclareDead(String),
     /// List all leases without changing anything.
@@ -126,16 +129,20 @@ impl MembershipHandle {
     ///
     /// # Errors
     /// Fails if the system cannot start a thread.
-    pub(crate) fn start(opened: Opened, settings: &Settings, clock: Clock) -> io::Result<Self> {
+    pub(crate) fn start(
+        (file, record): (StateFile, Record),
+        settings: &Settings,
+        clock: Clock,
+    ) -> io::Result<Self> {
         let (lease, now) = (settings.fixed.cluster.lease, clock.now());
-        let Record { members, page_quotas, .. } = opened.record.clone();
+        let Record { members, page_quotas, .. } = record.clone();
         let view = members.view.clone();
         let quota = settings.live.limits.pages_max.map(|limit| {
             let unreported = living(&view).into_iter().filter(|id| !page_quotas.contains_key(id));
             PageQuota::new(limit, page_quotas.clone()).with_unreported(unreported.collect())
         });
         let replication = settings.fixed.cluster.replication as usize;
-        let store = SettingsStore::new(settings.clone(), opened.record.settings.clone());
+        let store = SettingsStore::new(settings.clone(), record.settings.clone());
         let (settings_sender, settings_receiver) = watch::channel(Arc::new(store.message()));
         let (views, view_receiver) = watch::channel(Arc::new(view));
         let (queue, messages) = sync_channel(QUEUE_LEN_MAX);
@@ -147,8 +154,8 @@ impl MembershipHandle {
         let rules = MembershipRules { lease, peer_lease, replication };
         let service = MembershipService {
             counts: Arc::clone(&counts),
-            file: opened.file,
-            stored: opened.record,
+            file,
+            stored: record,
             members: Members::restore(rules, members, now),
             obstacles_at: Timestamp::ZERO,
             quota,
@@ -294,6 +301,10 @@ impl MembershipService {
             }
             Command::Drain(agent) => {
                 self.apply(&MemberEvent::Drain { id: self.members.find(&agent)? }, now)
+            }
+            Command::AcceptCertificate(agent, certificate) => {
+                let id = self.members.find(&agent)?;
+                self.apply(&MemberEvent::AcceptCertificate { id, certificate }, now)
             }
             Command::DeclareDead(agent) => {
                 self.apply(&MemberEvent::DeclareDead { id: self.members.find(&agent)? }, now)

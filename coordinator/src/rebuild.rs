@@ -11,6 +11,7 @@ use crate::state_file::{Record, StateFile, StoredSettings};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
+use crivello_proto::signing::CoordinatorKey;
 use crivello_proto::v1::ClusterView;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,10 +34,12 @@ pub struct Rebuilt {
     pub view: View,
     /// Epoch of the newest copy.
     pub newest: u64,
+    /// Public half of the new signing key, which each agent must accept.
+    pub signing_key: CoordinatorKey,
 }
 
-/// Makes a record in `dir` from the copies of agents of one crawl. The key of the crawl must be in
-/// `dir`, or in one of the directories `key_from`: it is never drawn anew.
+/// Makes a record in `dir` from the copies of agents of one crawl, and a new signing key. The identity
+/// key of the crawl must be in `dir`, or in one of the directories `key_from`: it is never drawn anew.
 ///
 /// # Errors
 /// [`CoordinatorError::Refused`] if `dir` is in use, or if the copies are none, invalid or of several
@@ -88,9 +91,9 @@ pub fn rebuild(
         },
         ..Record::default()
     };
-    StateFile::create(dir, &record, key_from)?;
+    let signing_key = StateFile::create(dir, &record, key_from)?.public();
     let view = record.members.view;
-    Ok(Rebuilt { crawl_id: record.crawl_id, view, newest: newest.epoch })
+    Ok(Rebuilt { crawl_id: record.crawl_id, view, newest: newest.epoch, signing_key })
 }
 
 fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> MembersRecord {
@@ -145,6 +148,7 @@ mod tests {
             joined_epoch: 1,
             disk_id: u64::from(id),
             unreplicated: false,
+            certificates: Vec::new(),
         };
         let agents = vec![agent(1, AgentState::Active), agent(3, AgentState::Dead)];
         let view = View { epoch, agents, refetched: vec![AgentId(9)], ..View::default() };

@@ -7,14 +7,19 @@ use crate::page_quota::QuotaReport;
 use crate::probe::probe_address;
 use crate::settings::EditRejected;
 use crate::watchers::{Latest, Watchers};
+use crivello_common::certificate_id::CertificateId;
 use crivello_common::config::{Edit, EditError};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::runtime::set_log_filter;
-use crivello_common::view::{AgentId, check_address};
+use crivello_common::time::Clock;
+use crivello_common::view::{AgentId, View, check_address};
+use crivello_proto::deny::DenyList;
+use crivello_proto::signing::{Scope, TICKET_LIFETIME, Ticket, ViewSigner};
 use crivello_proto::v1::coordinator_server::Coordinator;
 use crivello_proto::view::run_state;
-use crivello_proto::{FORMAT_VERSION, v1, v1::setting_edit::Change};
+use crivello_proto::{FORMAT_VERSION, NodeConnectInfo, v1, v1::setting_edit::Change};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tonic::{Code, Request, Response, Status};
 
@@ -28,6 +33,11 @@ pub(crate) struct Rpc {
     pub(crate) watchers: Watchers,
     pub(crate) crawl_id: String,
     pub(crate) identity_key: IdentityKey,
+    /// Signs views and tickets.
+    pub(crate) signer: Arc<ViewSigner>,
+    /// Agents that are refused.
+    pub(crate) deny: Option<DenyList>,
+    pub(crate) clock: Clock,
 }
 
 type RpcResult<T> = Result<Response<T>, Status>;
@@ -52,6 +62,7 @@ const fn refusal_code(refusal: MemberRefusal) -> Code {
             Code::InvalidArgument
         }
         MemberRefusal::OtherProcess | MemberRefusal::Excluded { .. } => Code::Aborted,
+        MemberRefusal::OtherCertificate { .. } => Code::PermissionDenied,
         MemberRefusal::Full | MemberRefusal::TooManyViews => Code::ResourceExhausted,
         // Agents continue as if there were no coordinator.
         MemberRefusal::OutdatedRecord { .. } => Code::Unavailable,
@@ -91,6 +102,15 @@ fn process_id(number: u64) -> Result<ProcessId, Status> {
     }
 }
 
+/// Checks the identity of a certificate; `None` if there is none.
+fn certificate(bytes: &[u8]) -> Result<Option<CertificateId>, Status> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let id = bytes.try_into().map(CertificateId);
+    id.map(Some).map_err(|_| Status::invalid_argument("a certificate's identity has 32 bytes"))
+}
+
 /// Checks the edits of a request.
 fn read_edits(edits: Vec<v1::SettingEdit>) -> Result<Vec<(String, Edit)>, Status> {
     if edits.is_empty() || edits.len() > EDITS_MAX {
@@ -120,9 +140,10 @@ impl Rpc {
     async fn try_join(
         &self,
         join: v1::JoinRequest,
-        from: Option<IpAddr>,
+        (from, certificate): (Option<IpAddr>, Option<CertificateId>),
     ) -> Result<v1::JoinResponse, Status> {
         let process = process_id(join.process)?;
+        join.id.map_or(Ok(()), |id| self.check_allowed(AgentId(id)))?;
         self.check_kind(&join)?;
         let weight =
             u16::try_from(join.weight).map_err(|_| CommandError::from(MemberRefusal::BadWeight))?;
@@ -134,7 +155,16 @@ impl Rpc {
             return Err(Status::invalid_argument("the directory number must not be 0"));
         }
         let id = join.id.map(AgentId);
-        let event = MemberEvent::Join { id, disk, process, name, address, weight, known_epoch };
+        let event = MemberEvent::Join {
+            id,
+            disk,
+            process,
+            name,
+            address,
+            weight,
+            known_epoch,
+            certificate,
+        };
         let reply = self.run(Command::Event(event, None)).await?;
         let (id, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
         let settings = v1::CrawlSettings::clone(&self.membership.settings.borrow());
@@ -142,11 +172,42 @@ impl Rpc {
             id: id.0,
             crawl_id: self.crawl_id.clone(),
             lease_ms: millis(lease),
-            view: Some(reply.view.as_ref().into()),
+            view: self.view(&reply.view),
             settings: settings.toml,
             settings_revision: settings.revision,
             identity_key: self.identity_key.to_bytes().to_vec().into(),
+            coordinator_key: self.signer.key().public().to_bytes().to_vec().into(),
+            now: self.clock.now().0,
         })
+    }
+
+    /// Returns the message of a view, signed.
+    fn view(&self, view: &View) -> Option<v1::View> {
+        Some(self.signer.message(view))
+    }
+
+    /// Refuses agents in the deny list.
+    fn check_allowed(&self, id: AgentId) -> Result<(), Status> {
+        match self.deny.as_ref().is_some_and(|deny| deny.has_agent(id)) {
+            true => Err(Status::permission_denied(format!("agent {id} is in the deny list"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a call of member `id` over the connection of another certificate.
+    fn check_caller<T>(&self, id: u32, request: &Request<T>) -> Result<(), Status> {
+        let id = AgentId(id);
+        self.check_allowed(id)?;
+        let connection = request.extensions().get::<NodeConnectInfo>();
+        let shown = connection.and_then(NodeConnectInfo::certificate);
+        let view = self.membership.views.borrow();
+        let member = view.agent(id);
+        match member.is_none_or(|member| member.may_speak_by(shown)) {
+            true => Ok(()),
+            false => Err(Status::permission_denied(format!(
+                "agent {id} joined with another certificate than that of this connection"
+            ))),
+        }
     }
 
     /// Refuses agents with another format version, from another crawl, or with another identity key.
@@ -179,8 +240,10 @@ impl Coordinator for Rpc {
     type WatchViewStream = Latest<v1::View>;
 
     async fn join(&self, request: Request<v1::JoinRequest>) -> RpcResult<v1::JoinResponse> {
-        let from = request.remote_addr().map(|at| at.ip());
-        let joined = self.try_join(request.into_inner(), from).await;
+        let connection = request.extensions().get::<NodeConnectInfo>().cloned().unwrap_or_default();
+        let from = connection.remote_addr().map(|at| at.ip());
+        let certificate = connection.certificate();
+        let joined = self.try_join(request.into_inner(), (from, certificate)).await;
         if let Err(status) = &joined {
             let from = from.map(|ip| ip.to_string()).unwrap_or_default();
             tracing::info!("an agent from {from} is rejected: {}", status.message());
@@ -193,6 +256,7 @@ impl Coordinator for Rpc {
         request: Request<v1::HeartbeatRequest>,
     ) -> RpcResult<v1::HeartbeatResponse> {
         let v1::HeartbeatRequest { id, process: number, epoch, quota, .. } = *request.get_ref();
+        self.check_caller(id, &request)?;
         let (id, process) = (AgentId(id), process_id(number)?);
         let sent = request.into_inner();
         let report = HeartbeatReport {
@@ -206,6 +270,7 @@ impl Coordinator for Rpc {
             stalled: Duration::from_millis(sent.stalled_ms),
             disk_full: sent.disk_full,
             unreachable: sent.unreachable.into_iter().map(AgentId).collect(),
+            certificate: certificate(&sent.certificate)?,
         };
         let quota = quota.map(|pages| (id, quota_report(pages, process)));
         let reply = self.run(Command::Event(MemberEvent::Heartbeat(report), quota)).await?;
@@ -215,10 +280,12 @@ impl Coordinator for Rpc {
             epoch: reply.view.epoch,
             quota: reply.pages,
             copies_wanted: reply.copies_wanted,
+            now: self.clock.now().0,
         }))
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> RpcResult<v1::LeaveResponse> {
+        self.check_caller(request.get_ref().id, &request)?;
         let v1::LeaveRequest { id, process: number, will_return, cancel_drain, quota } =
             request.into_inner();
         let (id, process) = (AgentId(id), process_id(number)?);
@@ -236,12 +303,13 @@ impl Coordinator for Rpc {
         request: Request<v1::WatchViewRequest>,
     ) -> RpcResult<Latest<v1::View>> {
         let (views, known) = (self.membership.views.clone(), request.into_inner().known_epoch);
-        self.watchers.admit(views, known, |view| view.epoch, |view| view.into())
+        let signer = Arc::clone(&self.signer);
+        self.watchers.admit(views, known, |view| view.epoch, move |view| signer.message(view))
     }
 
     async fn get_view(&self, _: Request<v1::GetViewRequest>) -> RpcResult<v1::View> {
-        let view = v1::View::from(self.membership.views.borrow().as_ref());
-        Ok(Response::new(view))
+        let view = Arc::clone(&self.membership.views.borrow());
+        Ok(Response::new(self.signer.message(&view)))
     }
 
     async fn list_agents(
@@ -256,22 +324,65 @@ impl Coordinator for Rpc {
         };
         Ok(Response::new(v1::ListAgentsResponse {
             crawl_id: self.crawl_id.clone(),
-            view: Some(listed.view.as_ref().into()),
+            view: self.view(&listed.view),
             leases: listed.leases.into_iter().map(lease).collect(),
             obstacles: listed.obstacles.into_iter().map(Into::into).collect(),
             uncovered: listed.uncovered.into_iter().map(|id| id.0).collect(),
         }))
     }
 
+    async fn request_drain(
+        &self,
+        request: Request<v1::RequestDrainRequest>,
+    ) -> RpcResult<v1::RequestDrainResponse> {
+        self.check_caller(request.get_ref().id, &request)?;
+        let v1::RequestDrainRequest { id, process } = request.into_inner();
+        let (id, process) = (AgentId(id), process_id(process)?);
+        self.run(Command::Event(MemberEvent::RequestDrain { id, process }, None)).await?;
+        Ok(Response::new(v1::RequestDrainResponse {}))
+    }
+
+    async fn tickets(
+        &self,
+        request: Request<v1::TicketsRequest>,
+    ) -> RpcResult<v1::TicketsResponse> {
+        let scope = match request.into_inner().scope() {
+            v1::TicketScope::Read => Scope::Read,
+            v1::TicketScope::Order => Scope::Order,
+            v1::TicketScope::Unspecified => {
+                return Err(Status::invalid_argument("the scope must be read or order"));
+            }
+        };
+        let expiry = self.clock.now() + TICKET_LIFETIME;
+        let view = Arc::clone(&self.membership.views.borrow());
+        let ticket = |agent: AgentId| v1::Ticket {
+            agent: agent.0,
+            ticket: Ticket { agent, scope, expiry }.sign(self.signer.key(), &self.crawl_id).into(),
+        };
+        let tickets = view.living().map(|agent| ticket(agent.id)).collect();
+        Ok(Response::new(v1::TicketsResponse { tickets, lifetime_ms: millis(TICKET_LIFETIME) }))
+    }
+
+    async fn accept_certificate(
+        &self,
+        request: Request<v1::AcceptCertificateRequest>,
+    ) -> RpcResult<v1::AcceptCertificateResponse> {
+        let request = request.into_inner();
+        let certificate = certificate(&request.certificate)?
+            .ok_or_else(|| Status::invalid_argument("no certificate is given"))?;
+        let reply = self.run(Command::AcceptCertificate(request.agent, certificate)).await?;
+        Ok(Response::new(v1::AcceptCertificateResponse { view: self.view(&reply.view) }))
+    }
+
     async fn drain(&self, request: Request<v1::DrainRequest>) -> RpcResult<v1::DrainResponse> {
         let reply = self.run(Command::Drain(request.into_inner().agent)).await?;
-        Ok(Response::new(v1::DrainResponse { view: Some(reply.view.as_ref().into()) }))
+        Ok(Response::new(v1::DrainResponse { view: self.view(&reply.view) }))
     }
 
     async fn remove(&self, request: Request<v1::RemoveRequest>) -> RpcResult<v1::RemoveResponse> {
         let v1::RemoveRequest { agent, refetch, force } = request.into_inner();
         let reply = self.run(Command::Remove { agent, refetch, force }).await?;
-        Ok(Response::new(v1::RemoveResponse { view: Some(reply.view.as_ref().into()) }))
+        Ok(Response::new(v1::RemoveResponse { view: self.view(&reply.view) }))
     }
 
     async fn declare_dead(
@@ -279,7 +390,7 @@ impl Coordinator for Rpc {
         request: Request<v1::DeclareDeadRequest>,
     ) -> RpcResult<v1::DeclareDeadResponse> {
         let reply = self.run(Command::DeclareDead(request.into_inner().agent)).await?;
-        Ok(Response::new(v1::DeclareDeadResponse { view: Some(reply.view.as_ref().into()) }))
+        Ok(Response::new(v1::DeclareDeadResponse { view: self.view(&reply.view) }))
     }
 
     async fn set_run(&self, request: Request<v1::SetRunRequest>) -> RpcResult<v1::SetRunResponse> {
@@ -287,7 +398,7 @@ impl Coordinator for Rpc {
             Status::invalid_argument("the run state must be running, paused or stopping")
         })?;
         let reply = self.run(Command::Event(MemberEvent::SetRun(run), None)).await?;
-        Ok(Response::new(v1::SetRunResponse { view: Some(reply.view.as_ref().into()) }))
+        Ok(Response::new(v1::SetRunResponse { view: self.view(&reply.view) }))
     }
 
     type WatchSettingsStream = Latest<v1::CrawlSettings>;

@@ -4,14 +4,14 @@ use crate::error::CoordinatorError;
 use crate::membership::MembershipHandle;
 use crate::metrics::CoordinatorMetrics;
 use crate::rpc::Rpc;
-use crate::state_file::StateFile;
+use crate::state_file::{Opened, StateFile};
 use crate::watchers::Watchers;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
-use crivello_proto::auth::{NODE_CALLS, RequireToken};
+use crivello_proto::auth::{CoordinatorAccess, Guarded, NodeAuth};
 use crivello_proto::incoming::Incoming;
-use crivello_proto::tls::Tls;
+use crivello_proto::signing::{CoordinatorKey, ViewSigner};
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
 use crivello_proto::{
     DESCRIPTORS, LiveToken, LocalCoordinator, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX,
@@ -41,8 +41,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Listen {
     /// Address. With port 0 the system chooses a free port.
     pub at: SocketAddr,
-    /// TLS settings. `None`: every client that can connect is accepted.
-    pub tls: Option<Tls>,
+    /// What nodes must show, and what this node shows to them.
+    pub auth: NodeAuth,
     /// Token required for people's requests. `None`: no token is required.
     pub token: Option<LiveToken>,
 }
@@ -80,8 +80,8 @@ impl Coordinator {
         let address = listener.local_addr().map_err(refused)?;
         let opened = StateFile::open(dir, settings, given, clock.now())?;
         let (crawl_id, resumed) = (opened.record.crawl_id.clone(), opened.resumed);
-        let identity_key = opened.identity_key;
-        let membership = MembershipHandle::start(opened, settings, clock)
+        let Opened { file, record, resumed: _, identity_key, signing_key } = opened;
+        let membership = MembershipHandle::start((file, record), settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("cannot start a thread: {error}")))?;
         let watchers = Watchers::new(settings.fixed.cluster.lease);
         let meter = CoordinatorMetrics {
@@ -92,12 +92,17 @@ impl Coordinator {
             started: clock.now(),
             crawl_id: crawl_id.clone(),
         };
-        let rpc = Arc::new(Rpc { membership, watchers, crawl_id, identity_key });
-        listen.tls.iter().for_each(Tls::watch);
+        let signer = Arc::new(ViewSigner::new(signing_key, crawl_id.clone()));
+        let deny = listen.auth.deny.clone();
+        let rpc = Rpc { membership, watchers, crawl_id, identity_key, signer, deny, clock };
+        let rpc = Arc::new(rpc);
+        listen.auth.watch();
         listen.token.iter().for_each(LiveToken::watch);
-        let services = services(server, Arc::clone(&rpc), listen.token).await?;
+        let NodeAuth { tls, secret: node_secret, .. } = listen.auth;
+        let access = CoordinatorAccess { node_secret, token: listen.token };
+        let services = services(server, Arc::clone(&rpc), access).await?;
         let (end, ended) = oneshot::channel();
-        let incoming = Incoming::new(listener, listen.tls);
+        let incoming = Incoming::new(listener, tls);
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
             // A sent message and a dropped sender both end the server.
             let _ = ended.await;
@@ -117,6 +122,12 @@ impl Coordinator {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the public key by which agents verify views and tickets.
+    #[must_use]
+    pub fn key(&self) -> CoordinatorKey {
+        self.rpc.signer.key().public()
     }
 
     /// Returns the crawl's id.
@@ -180,7 +191,7 @@ impl Coordinator {
 async fn services(
     mut server: Server,
     rpc: Arc<Rpc>,
-    token: Option<LiveToken>,
+    access: CoordinatorAccess,
 ) -> Result<Router, CoordinatorError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -192,7 +203,7 @@ async fn services(
     let coordinator = CoordinatorServer::from_arc(rpc)
         .max_decoding_message_size(REQUEST_SIZE_MAX)
         .max_encoding_message_size(RESPONSE_SIZE_MAX);
-    let coordinator = RequireToken::new(coordinator, token, NODE_CALLS);
+    let coordinator = Guarded::new(coordinator, access);
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<CoordinatorServer<Rpc>>().await;
     Ok(server.add_service(coordinator).add_service(health_service).add_service(reflection))

@@ -4,6 +4,7 @@
 //! DIR/coordinator.state   "crivello coordinator state 1\n", XXH3 of the record (8 bytes,
 //!                         little-endian), the record (protobuf, see Stored)
 //! DIR/identity.key        the secret key of the crawl (see `common/src/identity.rs`)
+//! DIR/signing.key         the key with which views and tickets are signed
 //! DIR/lock                locked while a coordinator works in the directory; holds the crawl's id
 //! ```
 //! Each change replaces the whole file (see [`replace_file`]). The new record is synced before the
@@ -12,6 +13,7 @@
 
 use crate::error::CoordinatorError;
 use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
+use crate::signing_key::{self, SIGNING_KEY_FILE};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::runtime::{
@@ -20,6 +22,7 @@ use crivello_common::runtime::{
 use crivello_common::sealed::{seal, unseal};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::signing::SigningKey;
 use crivello_proto::{FORMAT_VERSION, v1};
 use prost::Message;
 use std::collections::BTreeMap;
@@ -240,6 +243,8 @@ pub(crate) struct Opened {
     pub(crate) resumed: bool,
     /// The secret key of the crawl.
     pub(crate) identity_key: IdentityKey,
+    /// The key that signs views and tickets.
+    pub(crate) signing_key: SigningKey,
 }
 
 impl StateFile {
@@ -269,11 +274,11 @@ impl StateFile {
         let lock = take_lock(dir)?;
         let last = read(dir)?;
         let resumed = last.is_some();
-        let (mut record, identity_key) = match last {
+        let (mut record, identity_key, signing_key) = match last {
             Some(record) => {
                 check_meaning(dir, &record, settings)?;
                 let key = read_key(dir, &record.crawl_id)?;
-                (record, key)
+                (record, key, signing_key::read(dir)?)
             }
             None => begin(dir, settings, now)?,
         };
@@ -286,11 +291,11 @@ impl StateFile {
         file.save(&record).and_then(name_crawl).map_err(|error| {
             CoordinatorError::Broken(format!("{} cannot be written: {error}", file.path.display()))
         })?;
-        Ok(Opened { file, record, resumed, identity_key })
+        Ok(Opened { file, record, resumed, identity_key, signing_key })
     }
 
-    /// Begins a directory with this record. The key of the crawl must be there, or in one of the
-    /// directories `key_from`, from which it is copied.
+    /// Begins a directory with this record and a new signing key. The identity key of the crawl must
+    /// be there, or in one of the directories `key_from`, from which it is copied.
     ///
     /// # Errors
     /// [`CoordinatorError::Refused`] if the directory has a record or holds something else;
@@ -299,7 +304,7 @@ impl StateFile {
         dir: &Path,
         record: &Record,
         key_from: &[PathBuf],
-    ) -> Result<(), CoordinatorError> {
+    ) -> Result<SigningKey, CoordinatorError> {
         let shown = dir.display();
         if read(dir)?.is_some() {
             return Err(CoordinatorError::Refused(format!(
@@ -319,8 +324,10 @@ impl StateFile {
                 key.write(dir, crawl_id).map_err(broken)?;
             }
         }
+        let signing_key = create_signing_key(dir)?;
         file.save(record).map_err(broken)?;
-        (&file.lock).write_all(record.crawl_id.as_bytes()).map_err(broken)
+        (&file.lock).write_all(record.crawl_id.as_bytes()).map_err(broken)?;
+        Ok(signing_key)
     }
 
     /// Replaces the state. When this returns, the new state survives a power cut.
@@ -332,12 +339,12 @@ impl StateFile {
     }
 }
 
-/// Begins a crawl: its first record, and its key, which is stored before any record names the crawl.
+/// Begins a crawl: its first record, and its keys, which are stored before any record names the crawl.
 fn begin(
     dir: &Path,
     settings: &Settings,
     now: Timestamp,
-) -> Result<(Record, IdentityKey), CoordinatorError> {
+) -> Result<(Record, IdentityKey, SigningKey), CoordinatorError> {
     let record = Record {
         crawl_id: format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0),
         begun: now.to_string(),
@@ -350,7 +357,14 @@ fn begin(
         let path = dir.join(IDENTITY_KEY_FILE);
         CoordinatorError::Broken(format!("{} cannot be written: {error}", path.display()))
     })?;
-    Ok((record, key))
+    Ok((record, key, create_signing_key(dir)?))
+}
+
+fn create_signing_key(dir: &Path) -> Result<SigningKey, CoordinatorError> {
+    signing_key::create(dir).map_err(|error| {
+        let path = dir.join(SIGNING_KEY_FILE);
+        CoordinatorError::Broken(format!("{} cannot be written: {error}", path.display()))
+    })
 }
 
 const fn is_missing(error: &IdentityKeyError) -> bool {
@@ -391,7 +405,9 @@ fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
     }
     // Left over from an interrupted first start.
     let key = dir.join(IDENTITY_KEY_FILE);
-    let ours = [lock, replacement_path(&path), replacement_path(&key), key];
+    let signing = dir.join(SIGNING_KEY_FILE);
+    let new = [&path, &key, &signing].map(|path| replacement_path(path));
+    let ours: Vec<PathBuf> = new.into_iter().chain([lock, key, signing]).collect();
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -41,7 +41,7 @@ impl Watchers {
         mut latest: watch::Receiver<Arc<T>>,
         mut known: u64,
         version: fn(&T) -> u64,
-        message: fn(&T) -> M,
+        message: impl Fn(&T) -> M + Send + 'static,
     ) -> Result<Response<Latest<M>>, Status> {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
         let permit = permit.map_err(|_| Status::resource_exhausted("too many watchers"))?;

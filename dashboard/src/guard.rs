@@ -5,7 +5,7 @@
 //!   of each request must be loopback, the address that the server listens on, or a configured
 //!   name.
 //! * If there is a token, everything but the health check and the login page requires it, in an
-//!   `Authorization: Bearer` header or as the cookie of a login.
+//!   `Authorization: Bearer` header or as the cookie of a login. A second token opens `/metrics` alone.
 
 use super::session;
 use axum::body::Body;
@@ -38,6 +38,8 @@ pub(super) struct Guard {
     /// Address that the server listens on.
     pub(super) at: SocketAddr,
     pub(super) token: Option<LiveToken>,
+    /// Token that opens `/metrics` and nothing else.
+    pub(super) metrics_token: Option<LiveToken>,
     /// True if the server uses TLS.
     pub(super) is_secure: bool,
 }
@@ -67,7 +69,7 @@ impl Guard {
         if !reads && !is_json(headers) {
             return Err(Rejection::NoJson);
         }
-        let open = OPEN.contains(&path) || self.knows(headers);
+        let open = OPEN.contains(&path) || self.knows(headers) || self.may_measure(path, headers);
         if open { Ok(()) } else { Err(Rejection::NoToken) }
     }
 
@@ -92,6 +94,13 @@ impl Guard {
         let bearer =
             headers.get(AUTHORIZATION).is_some_and(|value| token.matches_header(value.as_bytes()));
         bearer || session::is_valid(&token.now(), headers)
+    }
+
+    /// Returns true if the request is for the metrics and has their token.
+    fn may_measure(&self, path: &str, headers: &HeaderMap) -> bool {
+        let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let token = self.metrics_token.as_ref().filter(|_| path == "/metrics");
+        token.zip(shown).is_some_and(|(token, shown)| token.matches_header(shown))
     }
 
     /// Returns true if a browser reports that another site caused the request. Other programs
@@ -192,6 +201,7 @@ mod tests {
             names: vec!["Crawl.example".to_owned()],
             at: "10.0.0.5:8080".parse().expect("an address"),
             token: token.map(|text| Token::parse(text).expect("a valid token").into()),
+            metrics_token: None,
             is_secure: false,
         }
     }
@@ -205,6 +215,20 @@ mod tests {
             let _ = headers.append(name, value);
         }
         headers
+    }
+
+    #[test]
+    fn the_token_of_the_metrics_opens_nothing_else() {
+        let metrics_token = Token::parse("fedcba9876543210").expect("a token").into();
+        let guard = Guard { metrics_token: Some(metrics_token), ..guard(Some("0123456789abcdef")) };
+        let shown = [("host", "localhost"), ("authorization", "Bearer fedcba9876543210")];
+        let check = |path| guard.check(&Method::GET, path, &headers(&shown));
+        assert_eq!(check("/metrics"), Ok(()));
+        for path in ["/", "/api/cluster", "/metrics/", "/api/metrics"] {
+            assert_eq!(check(path), Err(Rejection::NoToken), "{path}");
+        }
+        let none = headers(&[("host", "localhost")]);
+        assert_eq!(guard.check(&Method::GET, "/metrics", &none), Err(Rejection::NoToken));
     }
 
     #[test]

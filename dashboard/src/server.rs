@@ -38,6 +38,8 @@ pub struct Options {
     pub names: Vec<String>,
     /// Token that requests must send. `None`: no token is required.
     pub token: Option<LiveToken>,
+    /// Token that opens `/metrics` and nothing else.
+    pub metrics_token: Option<LiveToken>,
     /// Certificate and key for TLS.
     pub https: Option<Https>,
     /// Source of `/metrics`. Without it there is no such page.
@@ -77,10 +79,11 @@ impl Dashboard {
     /// Serves the dashboard until the returned tasks are dropped. Must be called within a runtime.
     #[must_use]
     pub fn serve(self, coordinator: LocalCoordinator, agents: Arc<AgentClients>) -> JoinSet<()> {
-        let Self { listener, at, options: Options { names, token, https, metrics } } = self;
-        token.iter().for_each(LiveToken::watch);
+        let Self { listener, at, options } = self;
+        let Options { names, token, metrics_token, https, metrics } = options;
+        token.iter().chain(&metrics_token).for_each(LiveToken::watch);
         let (found, board) = watch::channel(Arc::new(ClusterSnapshot::default()));
-        let guard = Arc::new(Guard { names, at, token, is_secure: https.is_some() });
+        let guard = Arc::new(Guard { names, at, token, metrics_token, is_secure: https.is_some() });
         let state = State::new(coordinator.clone(), Arc::clone(&agents), board, guard, metrics);
         let mut tasks = JoinSet::new();
         tasks.spawn(poll::run(coordinator, agents, Clock::start(), found));

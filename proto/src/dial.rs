@@ -110,11 +110,13 @@ pub(crate) async fn handshake(
     let mut stream = connecting.await.map_err(|error| Rejection::of_io(&error))?;
     // The other node verifies our certificate only after the handshake.
     let mut first = vec![0; FIRST_BYTES_MAX];
+    let (certificate, refused) = tls.identify(stream.get_ref().1.peer_certificates())?;
     match timeout(FIRST_BYTES_TIMEOUT, stream.read(&mut first)).await {
         Ok(Ok(0)) => return Err(Rejection::broken("it closed the connection")),
         Ok(Ok(n)) => first.truncate(n),
         Ok(Err(error)) => return Err(Rejection::of_io(&error)),
         Err(_) => first.clear(),
     }
-    Ok(NodeStream::tls(TlsStream::Client(stream), first))
+    let stream = NodeStream::tls(TlsStream::Client(stream), first);
+    Ok(stream.of_certificate(certificate, refused))
 }

@@ -1,5 +1,6 @@
 //! Acceptance and authentication of connections to a node.
 
+use crate::admission::{Admission, Place};
 use crate::rejection_log::RejectionLog;
 use crate::stream::NodeStream;
 use crate::tls::{RejectedBy, Rejection, RejectionKind, Tls};
@@ -39,6 +40,7 @@ pub struct Incoming {
     tls: Option<Tls>,
     handshakes: JoinSet<Option<NodeStream>>,
     pause: Option<Pin<Box<Sleep>>>,
+    admission: Admission,
     log: Arc<RejectionLog>,
 }
 
@@ -47,7 +49,8 @@ impl Incoming {
     #[must_use]
     pub fn new(listener: TcpListener, tls: Option<Tls>) -> Self {
         let (handshakes, log) = (JoinSet::new(), Arc::default());
-        Self { listener, tls, handshakes, pause: None, log }
+        let admission = Admission::default();
+        Self { listener, tls, handshakes, pause: None, admission, log }
     }
 }
 
@@ -72,7 +75,18 @@ impl Stream for Incoming {
             match ready!(this.listener.poll_accept(cx)) {
                 Ok((stream, peer)) => {
                     let (tls, log) = (this.tls.clone(), Arc::clone(&this.log));
-                    this.handshakes.spawn(accept(stream, peer, tls, log));
+                    match this.admission.admit(peer.ip()) {
+                        Some(place) => {
+                            this.handshakes.spawn(accept(stream, peer, place, tls, log));
+                        }
+                        None => {
+                            let why = "too many connections without a call";
+                            let rejection =
+                                Rejection::new(RejectedBy::Local, RejectionKind::TooMany, why);
+                            let address = peer.ip().to_string();
+                            log.log_inbound(&address, &address, &rejection);
+                        }
+                    }
                 }
                 Err(error) => {
                     if this.log.is_due(LISTENER, RejectedBy::Neither, RejectionKind::Broken) {
@@ -88,11 +102,13 @@ impl Stream for Incoming {
 async fn accept(
     stream: TcpStream,
     peer: SocketAddr,
+    place: Place,
     tls: Option<Tls>,
     log: Arc<RejectionLog>,
 ) -> Option<NodeStream> {
     // A failure only delays small messages.
     let _ = stream.set_nodelay(true);
+    let with_tls = tls.is_some();
     let handshake = async {
         match tls {
             Some(tls) => handshake(stream, &tls).await,
@@ -100,7 +116,8 @@ async fn accept(
         }
     };
     let (rejection, stream) = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
-        Ok(Ok(io)) => return Some(io),
+        // A certificate proves a node; without one, the first permitted call does.
+        Ok(Ok(io)) => return Some(io.accepted(peer, (!with_tls).then_some(place))),
         Ok(Err((rejection, stream))) => (rejection, Some(stream)),
         Err(_) => (Rejection::broken("it did not complete the handshake in time"), None),
     };
@@ -118,7 +135,13 @@ pub(crate) async fn handshake(
 ) -> Result<NodeStream, (Rejection, TcpStream)> {
     let accepting = TlsAcceptor::from(tls.server()).accept(stream).into_fallible();
     match accepting.await {
-        Ok(stream) => Ok(NodeStream::tls(TlsStream::Server(stream), Vec::new())),
+        Ok(stream) => match tls.identify(stream.get_ref().1.peer_certificates()) {
+            Ok((certificate, refused)) => {
+                let stream = NodeStream::tls(TlsStream::Server(stream), Vec::new());
+                Ok(stream.of_certificate(certificate, refused))
+            }
+            Err(rejection) => Err((rejection, stream.into_inner().0)),
+        },
         Err((error, stream)) => Err((Rejection::of_io(&error), stream)),
     }
 }

@@ -1,13 +1,15 @@
 //! The wire format: Protocol Buffers over gRPC between agents and the coordinator. Also contains
-//! connections ([`dial`], [`incoming`]), their security ([`tls`], [`auth`]), clients of the agents
+//! connections ([`dial`], [`incoming`]), their security ([`tls`], [`auth`], [`signing`], [`deny`]), clients of the agents
 //! ([`agents`]), and the HTTP server for browsers and Prometheus ([`http_server`]).
 //!
 //! Messages are validated where they are converted ([`view`]), and nowhere else.
 
+mod admission;
 pub mod agents;
 pub mod auth;
 pub mod bottleneck;
 pub mod cluster_view;
+pub mod deny;
 pub mod dial;
 pub mod explanation;
 pub mod http_server;
@@ -16,12 +18,13 @@ mod live_token;
 pub mod obstacle;
 mod rejection_log;
 mod reload;
+pub mod signing;
 mod stream;
 pub mod tls;
 pub mod view;
 
 pub use live_token::LiveToken;
-pub use stream::NodeStream;
+pub use stream::{NodeConnectInfo, NodeStream};
 
 use std::fmt;
 
@@ -39,8 +42,9 @@ pub mod v1 {
 /// Hides the identity key.
 impl fmt::Debug for v1::JoinResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, crawl_id, lease_ms, view, settings, settings_revision, identity_key: _ } =
-            self;
+        let Self {
+            id, crawl_id, lease_ms, view, settings, settings_revision, identity_key: _, ..
+        } = self;
         f.debug_struct("JoinResponse")
             .field("id", id)
             .field("crawl_id", crawl_id)
@@ -60,7 +64,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivell
 
 /// Version of the wire format and of the format on disk. All agents of a crawl have the same
 /// version. It increases with every incompatible change.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// Maximum size of a request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;

@@ -1,11 +1,11 @@
-//! The cluster's token, reloaded when its file changes.
+//! A shared secret, the token of people or the node secret, reloaded when its file changes.
 
 use crate::reload::{Reloadable, Reloading};
 use crivello_common::runtime::{Token, TokenError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The cluster's token, reloaded when its file changes. Clones share it.
+/// The token of people or the node secret, reloaded when its file changes. Clones share it.
 #[derive(Clone, Debug)]
 pub struct LiveToken(Arc<Reloading<Token>>);
 
@@ -14,7 +14,7 @@ impl Reloadable for Token {
     type Contents = Self;
     type Error = TokenError;
 
-    const NAME: &'static str = "the token file";
+    const NAME: &'static str = "the secret file";
 
     fn read(file: &PathBuf) -> Result<Self, TokenError> {
         Self::read(file)
@@ -33,7 +33,7 @@ impl Reloadable for Token {
     }
 
     fn effect(file: &PathBuf) -> String {
-        format!("from now on, calls need the token in {}", file.display())
+        format!("from now on, calls need the secret in {}", file.display())
     }
 }
 
@@ -102,6 +102,6 @@ mod tests {
         timeout(Duration::from_secs(20), reloaded).await.expect("the new token is in force");
         assert!(clone.matches_header(b"Bearer fedcba9876543210"));
         assert!(!clone.matches_header(b"Bearer 0123456789abcdef"));
-        assert_eq!(format!("{clone:?}"), "LiveToken(the token file)");
+        assert_eq!(format!("{clone:?}"), "LiveToken(the secret file)");
     }
 }

@@ -1,20 +1,92 @@
 //! A connection between two nodes, with or without TLS.
 
+use crate::admission::{Place, UNPROVEN_TIME_MAX};
 use bytes::Bytes;
+use crivello_common::certificate_id::CertificateId;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
 use tokio_rustls::TlsStream;
 use tokio_util::either::Either;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 
 /// First bytes of a TLS alert, the response of a TLS server to a client without TLS.
 const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 
 /// A connection without TLS, or with it.
 type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
+/// What is known of the other end of an accepted connection.
+#[derive(Clone, Debug, Default)]
+pub struct NodeConnectInfo {
+    remote: Option<SocketAddr>,
+    certificate: Option<CertificateId>,
+    /// Place among the unproven connections; none once the connection is proven.
+    place: Arc<Mutex<Option<Place>>>,
+}
+
+impl NodeConnectInfo {
+    /// Returns the address of the other end.
+    #[must_use]
+    pub const fn remote_addr(&self) -> Option<SocketAddr> {
+        self.remote
+    }
+
+    /// Returns the certificate of the other end; `None` without TLS.
+    #[must_use]
+    pub const fn certificate(&self) -> Option<CertificateId> {
+        self.certificate
+    }
+
+    /// Records that a call on this connection was permitted.
+    pub(crate) fn authenticated(&self) {
+        drop(self.place.lock().take());
+    }
+}
+
+/// The events that end a connection.
+#[derive(Default)]
+struct Limits {
+    /// End of the time to prove itself.
+    proof: Option<Pin<Box<Sleep>>>,
+    /// Ready once the other node is refused.
+    refused: Option<BoxFuture<'static, ()>>,
+}
+
+impl fmt::Debug for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limits").finish_non_exhaustive()
+    }
+}
+
+impl Limits {
+    fn check(&mut self, cx: &mut Context<'_>, info: &NodeConnectInfo) -> io::Result<()> {
+        if let Some(proof) = &mut self.proof
+            && proof.as_mut().poll(cx).is_ready()
+        {
+            self.proof = None;
+            if info.place.lock().is_some() {
+                let why = "the other end made no call that is permitted";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+        let refused =
+            self.refused.as_mut().is_some_and(|refused| refused.as_mut().poll(cx).is_ready());
+        if refused {
+            let why = "the other node is in the deny list";
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, why));
+        }
+        Ok(())
+    }
+}
 
 /// A connection between two nodes.
 #[derive(Debug)]
@@ -24,10 +96,12 @@ pub struct NodeStream {
     read_ahead: Bytes,
     /// True if the next read checks for a TLS alert.
     detects_alert: bool,
+    info: NodeConnectInfo,
+    limits: Limits,
 }
 
 impl NodeStream {
-    pub(crate) const fn plain(stream: TcpStream) -> Self {
+    pub(crate) fn plain(stream: TcpStream) -> Self {
         Self::new(Either::Left(stream), Bytes::new())
     }
 
@@ -40,19 +114,37 @@ impl NodeStream {
         Self::new(Either::Right(Box::new(stream)), read_ahead.into())
     }
 
-    const fn new(stream: Stream, read_ahead: Bytes) -> Self {
-        Self { stream, read_ahead, detects_alert: false }
+    fn new(stream: Stream, read_ahead: Bytes) -> Self {
+        let (info, limits) = (NodeConnectInfo::default(), Limits::default());
+        Self { stream, read_ahead, detects_alert: false, info, limits }
+    }
+
+    /// Sets what is known of the other node. With a `place` the connection ends after a while, unless
+    /// [`NodeConnectInfo::authenticated`] is called.
+    pub(crate) fn accepted(mut self, remote: SocketAddr, place: Option<Place>) -> Self {
+        self.limits.proof = place.is_some().then(|| Box::pin(sleep(UNPROVEN_TIME_MAX)));
+        self.info.remote = Some(remote);
+        self.info.place = Arc::new(Mutex::new(place));
+        self
+    }
+
+    /// Sets the certificate of the other node. The connection ends when `refused` does.
+    pub(crate) fn of_certificate(
+        mut self,
+        certificate: Option<CertificateId>,
+        refused: Option<BoxFuture<'static, ()>>,
+    ) -> Self {
+        self.info.certificate = certificate;
+        self.limits.refused = refused;
+        self
     }
 }
 
 impl Connected for NodeStream {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = NodeConnectInfo;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        match &self.stream {
-            Either::Left(stream) => stream.connect_info(),
-            Either::Right(stream) => stream.get_ref().0.connect_info(),
-        }
+    fn connect_info(&self) -> NodeConnectInfo {
+        self.info.clone()
     }
 }
 
@@ -63,6 +155,7 @@ impl AsyncRead for NodeStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        this.limits.check(cx, &this.info)?;
         if !this.read_ahead.is_empty() {
             let n = this.read_ahead.len().min(buf.remaining());
             buf.put_slice(&this.read_ahead.split_to(n));

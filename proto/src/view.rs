@@ -1,7 +1,11 @@
 //! Conversion of views to and from the wire format.
 
 use crate::v1;
-use crivello_common::view::{Agent, AgentId, AgentState, RunState, View, ViewError};
+use bytes::Bytes;
+use crivello_common::certificate_id::CertificateId;
+use crivello_common::view::{
+    Agent, AgentId, AgentState, CERTIFICATES_MAX, RunState, View, ViewError,
+};
 
 /// The reason why a received view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -14,6 +18,9 @@ pub enum InvalidView {
         /// Value of the field.
         number: i64,
     },
+    /// The certificates of an agent are malformed or too many.
+    #[error("the view has malformed certificates of agent {0}")]
+    Certificates(AgentId),
     /// The view does not pass [`View::check`].
     #[error("the view is inconsistent: {0}")]
     Inconsistent(#[from] ViewError),
@@ -62,6 +69,7 @@ impl From<&View> for v1::View {
             run: v1::RunState::from(view.run).into(),
             agents: view.agents.iter().map(v1::Agent::from).collect(),
             refetched: view.refetched.iter().map(|id| id.0).collect(),
+            signature: Bytes::new(),
         }
     }
 }
@@ -78,6 +86,7 @@ impl From<&Agent> for v1::Agent {
             joined_epoch: agent.joined_epoch,
             disk_id: agent.disk_id,
             unreplicated: agent.unreplicated,
+            certificates: agent.certificates.iter().map(|id| id.0.to_vec().into()).collect(),
         }
     }
 }
@@ -85,7 +94,9 @@ impl From<&Agent> for v1::Agent {
 impl TryFrom<v1::View> for View {
     type Error = InvalidView;
 
-    /// Converts a view and checks it with [`View::check`].
+    /// Converts a view and checks it with [`View::check`]. Its signature is not verified.
+    ///
+    /// See [`ViewBook`](crate::signing::ViewBook).
     fn try_from(view: v1::View) -> Result<Self, InvalidView> {
         let run = run_state(view.run).ok_or_else(|| unknown("run state", view.run.into()))?;
         let agents: Result<_, _> = view.agents.into_iter().map(Agent::try_from).collect();
@@ -103,6 +114,7 @@ impl TryFrom<v1::Agent> for Agent {
     fn try_from(agent: v1::Agent) -> Result<Self, InvalidView> {
         let small = |field, n: u32| u16::try_from(n).map_err(|_| unknown(field, n.into()));
         let state = agent_state(agent.state);
+        let certificates = certificates(&agent)?;
         Ok(Self {
             id: AgentId(agent.id),
             slot: small("slot", agent.slot)?,
@@ -113,8 +125,19 @@ impl TryFrom<v1::Agent> for Agent {
             joined_epoch: agent.joined_epoch,
             disk_id: agent.disk_id,
             unreplicated: agent.unreplicated,
+            certificates,
         })
     }
+}
+
+fn certificates(agent: &v1::Agent) -> Result<Vec<CertificateId>, InvalidView> {
+    let malformed = || InvalidView::Certificates(AgentId(agent.id));
+    if agent.certificates.len() > CERTIFICATES_MAX {
+        return Err(malformed());
+    }
+    let read = |id: &Bytes| id.as_ref().try_into().map(CertificateId);
+    let read: Result<_, _> = agent.certificates.iter().map(read).collect();
+    read.map_err(|_| malformed())
 }
 
 #[cfg(test)]
@@ -126,9 +149,12 @@ mod tests {
     fn any_agent() -> impl Strategy<Value = v1::Agent> {
         let text = || prop_oneof![Just(String::new()), "[a-c]{1,2}", "[a-c]:[0-9]{1,6}", ".*"];
         let number = || prop_oneof![0..4_u32, any::<u32>()];
-        let marks = (any::<u64>(), any::<u64>(), any::<bool>());
+        let certificate = prop_oneof![proptest::collection::vec(any::<u8>(), 32), Just(vec![1])];
+        let certificates = proptest::collection::vec(certificate, 0..4);
+        let marks = (any::<u64>(), any::<u64>(), any::<bool>(), certificates);
         (number(), text(), text(), number(), number(), -1..5_i32, marks).prop_map(
-            |(id, name, address, slot, weight, state, (joined_epoch, disk_id, unreplicated))| {
+            |(id, name, address, slot, weight, state, marks)| {
+                let (joined_epoch, disk_id, unreplicated, certificates) = marks;
                 v1::Agent {
                     id,
                     name,
@@ -139,6 +165,7 @@ mod tests {
                     joined_epoch,
                     disk_id,
                     unreplicated,
+                    certificates: certificates.into_iter().map(Into::into).collect(),
                 }
             },
         )
@@ -154,7 +181,8 @@ mod tests {
             agents in proptest::collection::vec(any_agent(), 0..4),
             refetched: Vec<u32>,
         ) {
-            let sent = v1::View { epoch, run, agents, refetched };
+            let signature = Bytes::new();
+            let sent = v1::View { epoch, run, agents, refetched, signature };
             if let Ok(view) = View::try_from(sent.clone()) {
                 prop_assert_eq!(view.check(), Ok(()));
                 prop_assert_eq!(v1::View::from(&view), sent);

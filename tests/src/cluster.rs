@@ -121,7 +121,7 @@ impl Cluster {
         self.http.expect("a cluster with a dashboard")
     }
 
-    /// Returns the certificates and the token.
+    /// Returns the certificates and the secrets.
     ///
     /// # Panics
     /// Panics if the cluster has none.
@@ -350,7 +350,9 @@ impl Cluster {
         command.arg(subcommand).env("NO_COLOR", "1").env_remove("CRIVELLO_COORDINATOR");
         command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.env_remove("CRIVELLO_TOKEN_FILE");
+        for variable in ["CRIVELLO_TOKEN_FILE", "CRIVELLO_NODE_SECRET_FILE"] {
+            command.env_remove(variable);
+        }
         command
     }
 }

@@ -12,6 +12,7 @@ use crate::running::{DEADLINE, output_within};
 use crivello_agent::{Crawl, JoinOptions};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::auth::NodeAuth;
 use simweb::{Judgment, Limits, Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -158,7 +159,7 @@ impl InProcess {
     /// Panics if it does not start.
     pub fn start_coordinator(&mut self) {
         assert!(self.coordinator.is_none(), "the coordinator is running");
-        let listen = Listen { at: self.address, tls: None, token: None };
+        let listen = Listen { at: self.address, auth: NodeAuth::default(), token: None };
         let home = self.dir.path().join("coordinator");
         let started = self.runtime.block_on(Coordinator::start(
             &home,
@@ -205,8 +206,7 @@ impl InProcess {
             dir: self.disk(name),
             name: Some(name.to_owned()),
             weight: 1,
-            tls: None,
-            token: None,
+            auth: NodeAuth::default(),
         };
         let crawl = Crawl::join(&options, &CancellationToken::new());
         let crawl = crawl.unwrap_or_else(|error| panic!("{name} cannot join: {error}"));

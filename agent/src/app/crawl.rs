@@ -111,7 +111,7 @@ impl Crawl {
         };
         // Set before the request: the view with the result may arrive before the response.
         self.shared.lifecycle.drain_requested.store(true, Relaxed);
-        let drained = runtime.block_on(session.coordinator.drain(session.id));
+        let drained = runtime.block_on(session.coordinator.drain(session.id, session.process));
         self.shared.lifecycle.drain_requested.store(drained.is_ok(), Relaxed);
         drained
     }

@@ -6,6 +6,7 @@ use crate::app::build::{Build, fetcher_runtime};
 use crate::app::cluster_session::ClusterSession;
 use crate::app::crawl::Crawl;
 use crate::app::error::AgentError;
+use crate::cluster::coordinator_key;
 use crate::cluster::{
     ClusterParts, ClusterReplication, CoordinatorClient, InboundMsg, Inbox, Joined, Joining,
     Membership, Replication,
@@ -18,7 +19,7 @@ use crate::messages::LeaseSender;
 use crate::observe::agent_api::ControlHandler;
 use crate::observe::metrics::ClusterSources;
 use crate::observe::running_agent::RunningAgent;
-use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer};
+use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer, PeerTrust};
 use crate::report::SeedCounts;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
 use crate::storage::{Database, DiskError, OpenError, free_space};
@@ -27,10 +28,9 @@ use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityCheck, IdentityKey};
 use crivello_common::runtime::IdentityKeyError;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
-use crivello_proto::LiveToken;
-use crivello_proto::auth::{BearerToken, RequireToken};
+use crivello_proto::auth::{AgentAccess, Guarded, NodeAuth};
 use crivello_proto::cluster_view::{self, CLUSTER_VIEW_FILE};
-use crivello_proto::tls::Tls;
+use crivello_proto::signing::{CoordinatorClock, TicketVerifier};
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -65,11 +65,8 @@ pub struct JoinOptions {
     pub name: Option<String>,
     /// Share of the groups, relative to that of other agents.
     pub weight: u16,
-    /// Configuration of mutual TLS.
-    pub tls: Option<Tls>,
-    /// Token that clients of the control service must send, and that this agent sends to the
-    /// coordinator.
-    pub token: Option<LiveToken>,
+    /// What this agent shows to the coordinator and to other agents.
+    pub auth: NodeAuth,
 }
 
 impl Crawl {
@@ -84,12 +81,7 @@ impl Crawl {
         let mut known = Membership::open(&options.dir, options.name.as_deref())?;
         // The client of the coordinator is created within the runtime.
         let _entered = runtime.enter();
-        let coordinator = CoordinatorClient::at(
-            &options.coordinator,
-            options.tls.as_ref(),
-            BearerToken::new(options.token.as_ref()),
-            clock,
-        )?;
+        let coordinator = CoordinatorClient::at(&options.coordinator, &options.auth, clock)?;
         let wait = Waiting { options, coordinator: &coordinator, stop };
         // An agent that cannot open its state, or write to it, must not hold a lease.
         let settings = runtime.block_on(wait.settings())?;
@@ -106,8 +98,15 @@ impl Crawl {
         let inbox = Inbox { messages, ip_leases: lease_sender.clone() };
         let control = Arc::new(ControlHandler::default());
         let (views, view_in_force) = watch::channel(None);
-        let server =
-            runtime.block_on(serve(options, view_in_force.clone(), &inbox, &control, clock))?;
+        let trust = PeerTrust { auth: options.auth.clone(), book: Arc::default() };
+        let access = AgentAccess {
+            verifier: Arc::default(),
+            clock: Arc::new(CoordinatorClock::new(clock)),
+            node_secret: options.auth.secret.clone(),
+        };
+        let serving =
+            serve(options, &trust, &access, view_in_force.clone(), &inbox, &control, clock);
+        let server = runtime.block_on(serving)?;
         let address = server.address();
         let joining = Joining {
             coordinator: options.coordinator.clone(),
@@ -126,19 +125,27 @@ impl Crawl {
             leased_until,
             lease,
             view,
+            coordinator_key,
+            now,
             settings: toml,
             revision,
         } = joined;
         let owner = DirOwner { crawl: Some((&crawl_id, identity_key)), disk_id: known.disk };
-        let opened = keep_key(&options.dir, &crawl_id, identity_key).and_then(|()| {
+        let pinned = coordinator_key::pin(&options.dir, &crawl_id, coordinator_key);
+        let opened = pinned.and_then(|()| {
+            trust.book.pin(coordinator_key, &crawl_id);
+            let view = trust.book.accept(view);
+            let view = view.map_err(|bad| OpenError::Refused(bad.to_string()))?;
+            access.clock.set(now);
+            keep_key(&options.dir, &crawl_id, identity_key)?;
             let settings = read_settings(&toml)?;
             let (home, disk) = match opened {
                 Some(opened) => opened,
                 None => CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner))?,
             };
-            Ok((settings, home, disk))
+            Ok((view, settings, home, disk))
         });
-        let (settings, home, disk) = match opened {
+        let (view, settings, home, disk) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 // The next process may begin at once.
@@ -153,7 +160,7 @@ impl Crawl {
         // The first messages: the lease, and the view to which it belongs.
         inbox.offer(InboundMsg::Leased(leased_until));
         inbox.offer(InboundMsg::View(view));
-        let outgoing = outgoing(id, options.tls.clone(), &runtime, &inbox, clock);
+        let outgoing = outgoing(id, trust.clone(), &runtime, &inbox, clock);
         let process = joining.process;
         let name = known.name.clone();
         let session = ClusterSession {
@@ -208,10 +215,14 @@ impl Crawl {
             disk: crawl.disk.clone(),
             archive: crawl.home.dir.join("warc"),
             view_file: view_file.clone(),
+            book: Arc::clone(&trust.book),
             queues: crawl.queues.clone(),
             inbox: inbox.clone(),
             meter: crawl.meter.clone(),
         });
+        // From now on the agent obeys the tickets of its coordinator. Nobody else sets this.
+        let verifier = TicketVerifier { book: Arc::clone(&trust.book), agent: id };
+        let _ = access.verifier.set(verifier);
         let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
         let robots = RemoteRobotsClient {
             outgoing: outgoing.clone(),
@@ -232,6 +243,10 @@ impl Crawl {
             rules,
             liveness: Liveness::default(),
             view_file: ViewFile::new(view_file, crawl_id, toml, revision),
+            book: trust.book,
+            dir: options.dir.clone(),
+            coordinator_clock: access.clock,
+            auth: trust.auth,
         };
         if let Some(runtime) = crawl.runtime.lock().as_ref() {
             runtime.spawn(robots.run());
@@ -367,19 +382,20 @@ fn stopped() -> OpenError {
 
 async fn serve(
     options: &JoinOptions,
+    trust: &PeerTrust,
+    access: &AgentAccess,
     views: watch::Receiver<Option<Arc<View>>>,
     inbox: &Inbox,
     control: &Arc<ControlHandler>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
-    options.tls.iter().for_each(Tls::watch);
-    options.token.iter().for_each(LiveToken::watch);
+    options.auth.watch();
     let listener = bind(options.listen).await?;
     let inbox = Arc::new(inbox.clone());
     let control: Arc<dyn api::AgentApi> = Arc::clone(control) as _;
-    let control = RequireToken::new(api::service(control), options.token.clone(), &[]);
+    let control = Guarded::new(api::service(control), access.clone());
     let beside = ExtraServices { routes: Routes::new(control), names: &[api::NAME] };
-    PeerServer::start(listener, options.tls.clone(), views, inbox, beside, clock)
+    PeerServer::start(listener, trust.clone(), views, inbox, beside, clock)
         .await
         .map_err(|error| OpenError::Refused(error.to_string()).into())
 }
@@ -404,13 +420,13 @@ async fn bind(at: SocketAddr) -> Result<TcpListener, AgentError> {
 /// cluster do.
 fn outgoing(
     id: AgentId,
-    tls: Option<Tls>,
+    trust: PeerTrust,
     runtime: &Runtime,
     inbox: &Inbox,
     clock: Clock,
 ) -> Arc<Outgoing> {
     let (heard, mut answers) = mpsc::channel::<PeerEvent>(crate::limits::PEER_ANSWERS);
-    let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard, clock);
+    let outgoing = Outgoing::new(id, trust, runtime.handle().clone(), heard, clock);
     let inbox = inbox.clone();
     runtime.spawn(async move {
         while let Some(heard) = answers.recv().await {

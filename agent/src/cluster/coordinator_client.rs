@@ -4,16 +4,14 @@ use crate::cluster::Membership;
 use crate::storage::OpenError;
 use crivello_common::identity::{IdentityCheck, IdentityKey};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::{AgentId, View};
-use crivello_proto::auth::BearerToken;
-use crivello_proto::tls::Tls;
+use crivello_common::view::AgentId;
+use crivello_proto::auth::{AuthChannel, NodeAuth};
+use crivello_proto::signing::CoordinatorKey;
 use crivello_proto::v1::coordinator_client::CoordinatorClient as GrpcClient;
 use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1};
 use std::error::Error as _;
 use std::iter::successors;
-use std::sync::Arc;
 use std::time::Duration;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
@@ -59,8 +57,12 @@ pub struct Joined {
     pub leased_until: Timestamp,
     /// Duration of a lease.
     pub lease: Duration,
-    /// View that contains the agent.
-    pub view: Arc<View>,
+    /// View that contains the agent. Its signature is not verified yet.
+    pub view: v1::View,
+    /// Key by which the coordinator signs, not compared with the pinned one yet.
+    pub coordinator_key: CoordinatorKey,
+    /// Time of the coordinator's clock.
+    pub now: Timestamp,
     /// Settings of the crawl, in TOML.
     pub settings: String,
     /// Revision of the settings.
@@ -71,9 +73,7 @@ pub struct Joined {
 #[derive(Clone, Debug)]
 pub struct CoordinatorClient {
     /// The gRPC client.
-    pub client: GrpcClient<Channel>,
-    /// Token for calls that operators may make, too.
-    shown: BearerToken,
+    pub client: GrpcClient<AuthChannel>,
     clock: Clock,
 }
 
@@ -82,20 +82,16 @@ impl CoordinatorClient {
     ///
     /// # Errors
     /// [`OpenError::Refused`] if the address cannot be used.
-    pub fn at(
-        url: &str,
-        tls: Option<&Tls>,
-        shown: BearerToken,
-        clock: Clock,
-    ) -> Result<Self, OpenError> {
+    pub fn at(url: &str, auth: &NodeAuth, clock: Clock) -> Result<Self, OpenError> {
+        let tls = auth.tls.as_ref();
         let endpoint = dial::endpoint(url, tls)
             .map_err(|why| OpenError::Refused(format!("--coordinator {url}: {why}")))?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_PATIENCE)
             .http2_keep_alive_interval(Duration::from_secs(2))
             .keep_alive_timeout(Duration::from_secs(3));
-        let client = GrpcClient::new(dial::lazy(&endpoint, tls));
-        Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), shown, clock })
+        let client = GrpcClient::new(auth.bearer().wrap(dial::lazy(&endpoint, tls)));
+        Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), clock })
     }
 
     /// Joins the cluster, with retries as long as they may help.
@@ -174,9 +170,10 @@ impl CoordinatorClient {
         let answer = self.client.clone().join(request).await?.into_inner();
         let view =
             answer.view.ok_or_else(|| Status::internal("the coordinator returned no view"))?;
-        let view = View::try_from(view).map_err(|bad| Status::internal(bad.to_string()))?;
         let key = <[u8; 16]>::try_from(&*answer.identity_key)
             .map_err(|_| Status::internal("the coordinator returned no identity key"))?;
+        let coordinator_key = CoordinatorKey::from_bytes(&answer.coordinator_key)
+            .ok_or_else(|| Status::internal("the coordinator returned no signing key"))?;
         let lease = Duration::from_millis(answer.lease_ms);
         Ok(Joined {
             id: AgentId(answer.id),
@@ -184,21 +181,21 @@ impl CoordinatorClient {
             identity_key: IdentityKey::from_bytes(key),
             leased_until: asked + lease,
             lease,
-            view: Arc::new(view),
+            view,
+            coordinator_key,
+            now: Timestamp(answer.now),
             settings: answer.settings,
             revision: answer.settings_revision,
         })
     }
 
-    /// Requests the drain of an agent: it hands over its groups.
+    /// Requests the drain of this agent: it hands over its groups.
     ///
     /// # Errors
     /// The reason of the failure, as a message for people.
-    pub async fn drain(&self, id: AgentId) -> Result<(), String> {
+    pub async fn drain(&self, id: AgentId, process: u64) -> Result<(), String> {
         let mut client = self.client.clone();
-        let mut request = tonic::Request::new(v1::DrainRequest { agent: id.to_string() });
-        self.shown.add_to(&mut request);
-        let asked = client.drain(request);
+        let asked = client.request_drain(v1::RequestDrainRequest { id: id.0, process });
         match tokio::time::timeout(CALL_TIMEOUT, asked).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(status)) => Err(with_cause(&status)),

@@ -82,6 +82,13 @@ impl Membership {
         known.given.map(|(number, _)| number)
     }
 
+    /// Returns the id of the crawl that the agent of `dir` has joined, if there is one.
+    #[must_use]
+    pub fn crawl_in(dir: &Path) -> Option<String> {
+        let known: Self = serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()?;
+        known.given.map(|(_, crawl_id)| crawl_id)
+    }
+
     /// Writes the file atomically.
     ///
     /// # Errors

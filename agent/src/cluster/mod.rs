@@ -9,6 +9,7 @@
 
 mod ack_waiters;
 mod coordinator_client;
+pub mod coordinator_key;
 mod crawldb_store;
 mod effect;
 mod engine;

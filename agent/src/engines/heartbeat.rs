@@ -10,15 +10,19 @@ pub use liveness::Liveness;
 pub use view_file::ViewFile;
 
 use crate::cluster::{CALL_TIMEOUT, CoordinatorClient, LOG_EVERY, RETRY_PAUSE, with_cause};
-use crate::cluster::{InboundMsg, Inbox};
+use crate::cluster::{InboundMsg, Inbox, coordinator_key};
 use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
 use crate::report::Ended;
 use crate::shared::Shared;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
+use crivello_proto::auth::NodeAuth;
+use crivello_proto::signing::{CoordinatorClock, ViewBook, ViewRejected};
+use crivello_proto::tls::Tls;
 use crivello_proto::v1;
 use page_quota::PageQuotaClient;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -41,6 +45,13 @@ pub struct Heartbeat {
     pub rules: RulesInForce,
     pub liveness: Liveness,
     pub view_file: ViewFile,
+    /// The verified views.
+    pub book: Arc<ViewBook>,
+    /// Directory of the agent, which has the key of the coordinator.
+    pub dir: PathBuf,
+    /// The coordinator's clock, which its responses set.
+    pub coordinator_clock: Arc<CoordinatorClock>,
+    pub auth: NodeAuth,
 }
 
 impl Heartbeat {
@@ -53,7 +64,7 @@ impl Heartbeat {
             this.renew_peer_leases(),
             this.watch_settings(),
             this.liveness.watch(&this.shared),
-            this.view_file.keep(this.views.clone()),
+            this.view_file.keep(this.views.clone(), &this.book),
         );
     }
 
@@ -87,6 +98,7 @@ impl Heartbeat {
             let status = match answered {
                 Ok(Ok(answer)) => {
                     let answer = answer.into_inner();
+                    self.coordinator_clock.set(Timestamp(answer.now));
                     if let Some(allowance) = answer.quota {
                         quota.on_grant(allowance, &self.shared);
                     }
@@ -132,6 +144,7 @@ impl Heartbeat {
         let patience = self.shared.settings.cluster.peer_lease();
         let unreachable = self.liveness.unreachable(self.id, view.as_deref(), patience, now);
         let stalled = self.liveness.stalled();
+        let certificate = self.auth.tls.as_ref().and_then(Tls::certificate);
         v1::HeartbeatRequest {
             id: self.id.0,
             process: self.process,
@@ -144,20 +157,52 @@ impl Heartbeat {
             stalled_ms: stalled.as_millis() as u64,
             disk_full: status.disk_full.load(Relaxed),
             unreachable: unreachable.into_iter().map(|id| id.0).collect(),
+            certificate: certificate.map(|id| id.0.to_vec()).unwrap_or_default().into(),
         }
+    }
+
+    /// Verifies a view of the coordinator, also by a key that a person has accepted meanwhile.
+    fn accept(&self, view: v1::View) -> Result<Arc<View>, String> {
+        let unsigned = match self.book.accept(view.clone()) {
+            Err(ViewRejected::Unsigned(_)) => ViewRejected::Unsigned(view.epoch),
+            accepted => return accepted.map_err(|error| error.to_string()),
+        };
+        let crawl_id = self.view_file.crawl_id();
+        if let Some((key, of)) = coordinator_key::pinned(&self.dir)
+            && of == crawl_id
+            && self.book.pinned().is_some_and(|(ours, _)| ours != key)
+        {
+            tracing::info!("the key {key} of the coordinator was accepted");
+            self.book.pin(key, crawl_id);
+            return self.book.accept(view).map_err(|error| error.to_string());
+        }
+        Err(format!(
+            "{unsigned}; if it was made anew with `crivello coordinator rebuild`, accept its key with \
+             `crivello accept-coordinator-key KEY --data {}`",
+            self.dir.display()
+        ))
     }
 
     /// Receives views.
     async fn watch(&self) {
+        let mut said: Option<Timestamp> = None;
         loop {
             let known_epoch = self.epoch();
             let mut client = self.coordinator.client.clone();
             if let Ok(views) = client.watch_view(v1::WatchViewRequest { known_epoch }).await {
                 let mut views = views.into_inner();
                 while let Ok(Some(view)) = views.message().await {
-                    match View::try_from(view) {
-                        Ok(view) => self.inbox.deliver(InboundMsg::View(Arc::new(view))).await,
-                        Err(bad) => tracing::error!("the coordinator sent an invalid view: {bad}"),
+                    match self.accept(view) {
+                        Ok(view) => self.inbox.deliver(InboundMsg::View(view)).await,
+                        Err(bad) => {
+                            // The next stream begins with the same view.
+                            let now = self.shared.clock.now();
+                            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
+                                said = Some(now);
+                                tracing::error!("the coordinator sent an invalid view: {bad}");
+                            }
+                            break;
+                        }
                     }
                 }
             }

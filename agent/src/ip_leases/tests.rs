@@ -41,6 +41,7 @@ fn view(epoch: u64, states: [AgentState; 3]) -> Arc<Owners> {
         joined_epoch: 1,
         disk_id: u64::from(n) + 1,
         unreplicated: false,
+        certificates: Vec::new(),
     });
     let view = View { epoch, agents: agents.collect(), ..View::default() };
     Arc::new(Owners::new(StrategyKind::Permutation, Arc::new(view)).unwrap())

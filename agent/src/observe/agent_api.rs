@@ -138,15 +138,16 @@ impl AgentApi for ControlHandler {
     }
 
     fn cluster_view(&self) -> QueryFuture<v1::ClusterView> {
-        let (path, view) =
-            (self.agent().map(|here| here.view_file.clone()), self.status.state().view);
+        let (agent, view) = (self.agent(), self.status.state().view);
+        let book = agent.map(|here| Arc::clone(&here.book)).unwrap_or_default();
+        let path = agent.map(|here| here.view_file.clone());
         async move {
             let bytes = tokio::fs::read(path.ok_or(QueryError::NotNow)?).await;
             let known = bytes.ok().and_then(|bytes| cluster_view::decode(&bytes).ok());
             let mut known = known.ok_or(QueryError::NotNow)?;
             // The file may be written a moment later.
             if let Some(view) = view {
-                known.view = Some(view.as_ref().into());
+                known.view = book.message(view.epoch).or_else(|| Some(view.as_ref().into()));
             }
             Ok(known)
         }

@@ -7,6 +7,7 @@ use crate::process::RulesInForce;
 use crate::shared::Shared;
 use crate::storage::Database;
 use crivello_common::view::AgentId;
+use crivello_proto::signing::ViewBook;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct RunningAgent {
     pub archive: PathBuf,
     /// The copy of the view and of the settings.
     pub view_file: PathBuf,
+    /// The verified views.
+    pub book: Arc<ViewBook>,
     pub queues: Arc<SchedulerQueues>,
     pub inbox: Inbox,
     pub meter: AgentMetrics,

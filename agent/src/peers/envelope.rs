@@ -1,8 +1,6 @@
 //! The parts that all requests and replies between agents share, on the wire.
 
-use crivello_common::view::View;
 use crivello_proto::v1;
-use std::sync::Arc;
 use tonic::Status;
 
 /// The reason why a message violates the protocol.
@@ -19,11 +17,4 @@ impl From<PeerError> for Status {
 /// Returns the envelope of a request.
 pub(super) fn envelope(envelope: Option<v1::Envelope>) -> Result<v1::Envelope, PeerError> {
     envelope.ok_or_else(|| PeerError("the request has no envelope".to_owned()))
-}
-
-/// Returns the later view of a rejection, if it has one.
-pub(super) fn view_of(mismatch: v1::ViewMismatch) -> Result<Option<Arc<View>>, Status> {
-    let view = mismatch.view.map(View::try_from).transpose();
-    let view = view.map_err(|error| Status::internal(format!("invalid view: {error}")))?;
-    Ok(view.map(Arc::new))
 }

@@ -13,6 +13,6 @@ pub enum PeerEvent {
         /// The id that [`Outgoing::offer`](super::Outgoing::offer) returned.
         id: u64,
     },
-    /// Another agent has a later view.
+    /// Another agent has a later view, which the coordinator has signed.
     View(Arc<View>),
 }

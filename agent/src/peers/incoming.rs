@@ -3,14 +3,17 @@
 
 use super::envelope::envelope;
 use super::packet::{Body, Lane};
+use super::trust::PeerTrust;
 use super::{ip_leases, robots};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::{Ack, LeaseBatch, RobotsOutcome};
+use crivello_common::certificate_id::CertificateId;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::NodeConnectInfo;
+use crivello_proto::auth::{Guarded, NodeAccess};
 use crivello_proto::incoming::Incoming;
-use crivello_proto::tls::Tls;
 use crivello_proto::v1::acknowledgement::Outcome;
 use crivello_proto::v1::peer_server::{Peer, PeerServer as GrpcPeerServer};
 use crivello_proto::v1::{self, fetch_robots_response};
@@ -114,7 +117,7 @@ impl PeerServer {
     /// [`ServeError`] if the server cannot start.
     pub async fn start(
         listener: TcpListener,
-        tls: Option<Tls>,
+        trust: PeerTrust,
         views: watch::Receiver<Option<Arc<View>>>,
         handler: Arc<dyn PeerHandler>,
         extra: ExtraServices,
@@ -128,11 +131,13 @@ impl PeerServer {
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT));
         let end = CancellationToken::new();
-        let service =
-            PeerService { views, handler, latest: Arc::default(), end: end.clone(), clock };
+        let (tls, secret) = (trust.auth.tls.clone(), trust.auth.secret.clone());
+        let latest = Arc::default();
+        let service = PeerService { views, trust, handler, latest, end: end.clone(), clock };
         let service = GrpcPeerServer::new(service)
             .max_decoding_message_size(PACKET_SIZE_MAX)
             .max_encoding_message_size(ACK_SIZE_MAX);
+        let service = Guarded::new(service, NodeAccess(secret));
         let reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -168,6 +173,7 @@ type StreamNumber = (u64, u64);
 #[derive(Clone)]
 struct PeerService {
     views: watch::Receiver<Option<Arc<View>>>,
+    trust: PeerTrust,
     handler: Arc<dyn PeerHandler>,
     /// The latest stream of each agent and lane. Packets of a broken stream that are still in
     /// buffers are rejected once its successor has sent one.
@@ -203,7 +209,33 @@ impl PeerService {
         let view = self.views.borrow();
         let view = view.as_deref();
         let admits = view.is_some_and(|view| view.epoch == epoch && view.is_alive(sender));
-        if admits { Ok(()) } else { Err(mismatch(view, epoch)) }
+        if admits { Ok(()) } else { Err(self.mismatch(view, epoch)) }
+    }
+
+    /// Checks that `sender` may speak over a connection of this certificate.
+    fn check_speaker(
+        &self,
+        sender: AgentId,
+        certificate: Option<CertificateId>,
+    ) -> Result<(), Status> {
+        if self.trust.auth.deny.as_ref().is_some_and(|deny| deny.has_agent(sender)) {
+            return Err(Status::permission_denied(format!("agent {sender} is in the deny list")));
+        }
+        let view = self.views.borrow();
+        let agent = view.as_deref().and_then(|view| view.agent(sender));
+        match agent.is_none_or(|agent| agent.may_speak_by(certificate)) {
+            true => Ok(()),
+            false => Err(Status::permission_denied(format!(
+                "agent {sender} joined with another certificate than that of this connection"
+            ))),
+        }
+    }
+
+    /// Returns the rejection of a request that was made in `epoch`, by the view in force.
+    fn mismatch(&self, view: Option<&View>, epoch: u64) -> v1::ViewMismatch {
+        let Some(view) = view else { return v1::ViewMismatch::default() };
+        let later = (view.epoch > epoch).then(|| self.trust.book.message(view.epoch)).flatten();
+        v1::ViewMismatch { epoch: view.epoch, view: later }
     }
 
     /// Returns the acknowledgement of request `id`, made in `epoch`.
@@ -211,7 +243,7 @@ impl PeerService {
         let outcome = match ack {
             Ack::Done => Outcome::Accepted(v1::Empty {}),
             Ack::OtherEpoch => {
-                Outcome::ViewMismatch(mismatch(self.views.borrow().as_deref(), epoch))
+                Outcome::ViewMismatch(self.mismatch(self.views.borrow().as_deref(), epoch))
             }
         };
         v1::Acknowledgement { id, outcome: Some(outcome) }
@@ -221,9 +253,11 @@ impl PeerService {
     async fn call(
         &self,
         v1::Envelope { sender, epoch, id, .. }: v1::Envelope,
+        certificate: Option<CertificateId>,
         pass_on: impl FnOnce(AgentId, oneshot::Sender<Ack>) + Send,
     ) -> Result<Response<v1::Acknowledgement>, Status> {
         let sender = AgentId(sender);
+        self.check_speaker(sender, certificate)?;
         if let Err(mismatch) = self.check(sender, epoch) {
             let outcome = Some(Outcome::ViewMismatch(mismatch));
             return Ok(Response::new(v1::Acknowledgement { id, outcome }));
@@ -237,17 +271,17 @@ impl PeerService {
     }
 }
 
-/// Returns the rejection of a request that was made in `epoch`, by the view in force.
-fn mismatch(view: Option<&View>, epoch: u64) -> v1::ViewMismatch {
-    let Some(view) = view else { return v1::ViewMismatch::default() };
-    let later = (view.epoch > epoch).then(|| v1::View::from(view));
-    v1::ViewMismatch { epoch: view.epoch, view: later }
+/// Returns the certificate of the connection of a request.
+fn certificate_of<T>(request: &Request<T>) -> Option<CertificateId> {
+    request.extensions().get::<NodeConnectInfo>().and_then(NodeConnectInfo::certificate)
 }
 
 /// One stream of packets.
 struct Stream {
     service: PeerService,
     packets: Streaming<v1::Packet>,
+    /// Certificate of the connection.
+    certificate: Option<CertificateId>,
     /// Packets that are passed on and not acknowledged.
     pending: FuturesUnordered<BoxFuture<'static, Handled>>,
     /// Number of bytes of the pending packets.
@@ -293,6 +327,7 @@ impl Stream {
         let v1::Envelope { sender, epoch, id, sent_at } = envelope(packet.envelope)?;
         let body = Body::try_from(packet.body)?;
         let sender = AgentId(sender);
+        self.service.check_speaker(sender, self.certificate)?;
         if let Err(mismatch) = self.service.check(sender, epoch) {
             self.end();
             let outcome = Some(Outcome::ViewMismatch(mismatch));
@@ -336,9 +371,10 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<v1::Packet>>,
     ) -> Result<Response<Self::SendStream>, Status> {
-        let packets = request.into_inner();
+        let certificate = certificate_of(&request);
+        let (service, packets) = (self.clone(), request.into_inner());
         let pending = FuturesUnordered::new();
-        let stream = Stream { service: self.clone(), packets, pending, bytes: 0, ended: false };
+        let stream = Stream { service, packets, certificate, pending, bytes: 0, ended: false };
         let replies = unfold(Some(stream), |stream| async {
             let mut stream = stream?;
             let reply = stream.next().await?;
@@ -352,28 +388,32 @@ impl Peer for PeerService {
         &self,
         request: Request<v1::RenewPeerLeaseRequest>,
     ) -> Result<Response<v1::Acknowledgement>, Status> {
+        let certificate = certificate_of(&request);
         let envelope = envelope(request.into_inner().envelope)?;
         let epoch = envelope.epoch;
         let renew = |sender, ack| self.handler.renew_peer_lease(sender, epoch, ack);
-        self.call(envelope, renew).await
+        self.call(envelope, certificate, renew).await
     }
 
     async fn exchange_ip_leases(
         &self,
         request: Request<v1::IpLeaseBatch>,
     ) -> Result<Response<v1::Acknowledgement>, Status> {
+        let certificate = certificate_of(&request);
         let (envelope, batch) = ip_leases::from_wire(request.into_inner())?;
         let epoch = envelope.epoch;
         let exchange = |sender, ack| self.handler.on_ip_leases(sender, epoch, batch, ack);
-        self.call(envelope, exchange).await
+        self.call(envelope, certificate, exchange).await
     }
 
     async fn fetch_robots(
         &self,
         request: Request<v1::FetchRobotsRequest>,
     ) -> Result<Response<v1::FetchRobotsResponse>, Status> {
+        let certificate = certificate_of(&request);
         let request = request.into_inner();
         let v1::Envelope { sender, epoch, .. } = envelope(request.envelope)?;
+        self.check_speaker(AgentId(sender), certificate)?;
         if let Err(mismatch) = self.check(AgentId(sender), epoch) {
             let outcome = Some(fetch_robots_response::Outcome::ViewMismatch(mismatch));
             return Ok(Response::new(v1::FetchRobotsResponse { outcome }));

@@ -29,6 +29,7 @@ mod queue;
 mod robots;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 pub use crate::messages::{LeaseBatch, OwnershipMessage, TransferKind};
 pub use envelope::PeerError;
@@ -36,3 +37,4 @@ pub use event::PeerEvent;
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
 pub use outgoing::{Outgoing, PeerReply, RejectReason, Rejected};
 pub use packet::{Body, Lane};
+pub use trust::PeerTrust;

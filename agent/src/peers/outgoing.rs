@@ -1,17 +1,17 @@
 //! Requests to the other agents: a queue and a stream for each agent and lane. Offering a packet
 //! never waits, and a slow agent delays no other.
 
-use super::envelope::view_of;
 use super::event::PeerEvent;
 use super::packet::{Body, Lane};
 use super::peer_stream::{PeerStream, client};
 use super::queue::Queue;
+use super::trust::PeerTrust;
 use super::{ip_leases, robots};
 use crate::messages::{LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, View};
-use crivello_proto::tls::Tls;
+use crivello_proto::auth::AuthChannel;
 use crivello_proto::v1::acknowledgement::Outcome;
 use crivello_proto::{PACKET_SIZE_MAX, dial, v1};
 use parking_lot::Mutex;
@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::transport::{Channel, Error};
+use tonic::transport::Error;
 use tonic::{Response, Status};
 
 /// Maximum time to connect.
@@ -44,7 +44,8 @@ const NUMBER_BYTES_MAX: usize = 22 + 9;
 pub enum PeerReply {
     /// The call took effect. A peer lease counts from the time of the call.
     Accepted,
-    /// The other agent is in another epoch. The call had no effect. Has the view, if it is later.
+    /// The other agent is in another epoch. The call had no effect. Has the view, if it is later and
+    /// signed by the coordinator.
     ViewMismatch(Option<Arc<View>>),
 }
 
@@ -72,7 +73,7 @@ pub enum RejectReason {
 #[derive(Debug)]
 pub struct Outgoing {
     me: AgentId,
-    tls: Option<Tls>,
+    trust: PeerTrust,
     runtime: Handle,
     events: mpsc::Sender<PeerEvent>,
     clock: Clock,
@@ -97,7 +98,7 @@ struct Peer {
 /// other.
 #[derive(Debug)]
 struct LaneSender {
-    channel: Channel,
+    channel: AuthChannel,
     queue: Arc<Queue>,
     _stream: AbortOnDropHandle<()>,
 }
@@ -114,12 +115,12 @@ impl Outgoing {
     #[must_use]
     pub fn new(
         me: AgentId,
-        tls: Option<Tls>,
+        trust: PeerTrust,
         runtime: Handle,
         events: mpsc::Sender<PeerEvent>,
         clock: Clock,
     ) -> Self {
-        Self { me, tls, runtime, events, clock, state: Mutex::default() }
+        Self { me, trust, runtime, events, clock, state: Mutex::default() }
     }
 
     /// Enters the epoch of a later view: all queues are emptied; connections to agents whose address
@@ -148,22 +149,26 @@ impl Outgoing {
         let channels = match known {
             Some(known) => known.lanes.map(|lane| lane.channel),
             None => {
-                let endpoint = dial::to(&agent.address, self.tls.as_ref())?
+                let tls = self.trust.auth.tls.as_ref();
+                let endpoint = dial::to(&agent.address, tls)?
                     .connect_timeout(CONNECT_TIMEOUT)
                     .http2_keep_alive_interval(KEEP_ALIVE)
                     .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
                 let _runtime = self.runtime.enter();
-                [(); 2].map(|()| dial::lazy(&endpoint, self.tls.as_ref()))
+                let bearer = self.trust.auth.bearer();
+                [(); 2].map(|()| bearer.wrap(dial::lazy(&endpoint, tls)))
             }
         };
         let lanes = channels.map(|channel| self.lane(agent.id, channel));
         Ok(Peer { address: agent.address.clone(), lanes })
     }
 
-    fn lane(&self, peer: AgentId, channel: Channel) -> LaneSender {
+    fn lane(&self, peer: AgentId, channel: AuthChannel) -> LaneSender {
         let queue = Arc::new(Queue::default());
         let (to, from, events) = (channel.clone(), Arc::clone(&queue), self.events.clone());
-        let stream = PeerStream { peer, channel: to, queue: from, events, clock: self.clock };
+        let trust = self.trust.clone();
+        let stream =
+            PeerStream { peer, channel: to, trust, queue: from, events, clock: self.clock };
         let stream = AbortOnDropHandle::new(self.runtime.spawn(stream.run()));
         LaneSender { channel, queue, _stream: stream }
     }
@@ -215,7 +220,7 @@ impl Outgoing {
         let (channel, epoch) = self.call_channel(to)?;
         let envelope = self.envelope(epoch, 0);
         let mut client = client(channel);
-        acknowledged(client.renew_peer_lease(v1::RenewPeerLeaseRequest { envelope })).await
+        self.acknowledged(client.renew_peer_lease(v1::RenewPeerLeaseRequest { envelope })).await
     }
 
     /// Sends a batch of IP lease messages under `epoch`.
@@ -230,7 +235,7 @@ impl Outgoing {
     ) -> Result<PeerReply, Status> {
         let (channel, _) = self.call_channel(to)?;
         let batch = ip_leases::to_wire(self.envelope(epoch, batch.id), batch);
-        acknowledged(client(channel).exchange_ip_leases(batch)).await
+        self.acknowledged(client(channel).exchange_ip_leases(batch)).await
     }
 
     /// Has the agent that owns a host fetch a robots.txt there when the host is due.
@@ -255,7 +260,7 @@ impl Outgoing {
 
     /// Returns the connection for calls, which no lane that waits for a third agent can fill, and
     /// the epoch.
-    fn call_channel(&self, to: AgentId) -> Result<(Channel, u64), Status> {
+    fn call_channel(&self, to: AgentId) -> Result<(AuthChannel, u64), Status> {
         let state = self.state.lock();
         let unknown = || Status::not_found("no live agent with this id in the view");
         let peer = state.peers.get(&to).ok_or_else(unknown)?;
@@ -268,17 +273,20 @@ impl Outgoing {
         let state = self.state.lock();
         state.peers.values().flat_map(|peer| &peer.lanes).all(|lane| lane.queue.is_empty())
     }
-}
 
-/// Waits for the acknowledgement of a call.
-async fn acknowledged(
-    call: impl Future<Output = Result<Response<v1::Acknowledgement>, Status>>,
-) -> Result<PeerReply, Status> {
-    let response = timeout(CALL_TIMEOUT, call).await;
-    let response = response.map_err(|_| Status::deadline_exceeded("no response"))??;
-    match response.into_inner().outcome {
-        Some(Outcome::Accepted(v1::Empty {})) => Ok(PeerReply::Accepted),
-        Some(Outcome::ViewMismatch(mismatch)) => Ok(PeerReply::ViewMismatch(view_of(mismatch)?)),
-        None => Err(Status::internal("empty acknowledgement")),
+    /// Waits for the acknowledgement of a call.
+    async fn acknowledged(
+        &self,
+        call: impl Future<Output = Result<Response<v1::Acknowledgement>, Status>>,
+    ) -> Result<PeerReply, Status> {
+        let response = timeout(CALL_TIMEOUT, call).await;
+        let response = response.map_err(|_| Status::deadline_exceeded("no response"))??;
+        match response.into_inner().outcome {
+            Some(Outcome::Accepted(v1::Empty {})) => Ok(PeerReply::Accepted),
+            Some(Outcome::ViewMismatch(mismatch)) => {
+                Ok(PeerReply::ViewMismatch(self.trust.view_of(mismatch)))
+            }
+            None => Err(Status::internal("empty acknowledgement")),
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! The delivery of one queue to its agent: opens a stream when there is something to send, and
 //! another one whenever a stream ends.
 
-use super::envelope::view_of;
 use super::event::PeerEvent;
 use super::queue::Queue;
+use super::trust::PeerTrust;
 use crivello_common::time::Clock;
 use crivello_common::view::AgentId;
+use crivello_proto::auth::AuthChannel;
 use crivello_proto::v1::acknowledgement::Outcome;
 use crivello_proto::v1::peer_client::PeerClient;
 use crivello_proto::{ACK_SIZE_MAX, PACKET_SIZE_MAX, v1};
@@ -15,7 +16,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
-use tonic::transport::Channel;
 
 /// Maximum time to open a stream, including the connection.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,14 +28,15 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct PeerStream {
     pub peer: AgentId,
-    pub channel: Channel,
+    pub channel: AuthChannel,
+    pub trust: PeerTrust,
     pub queue: Arc<Queue>,
     pub events: mpsc::Sender<PeerEvent>,
     pub clock: Clock,
 }
 
 /// Returns a client for one agent.
-pub(super) fn client(channel: Channel) -> PeerClient<Channel> {
+pub(super) fn client(channel: AuthChannel) -> PeerClient<AuthChannel> {
     PeerClient::new(channel)
         .max_encoding_message_size(PACKET_SIZE_MAX)
         .max_decoding_message_size(ACK_SIZE_MAX)
@@ -85,7 +86,7 @@ impl PeerStream {
                     }
                 }
                 Some(Outcome::ViewMismatch(mismatch)) => {
-                    if let Some(view) = view_of(mismatch)? {
+                    if let Some(view) = self.trust.view_of(mismatch) {
                         self.send(PeerEvent::View(view)).await;
                     }
                     return Ok(());

@@ -38,6 +38,14 @@ pub enum ClusterCommand {
     ///
     /// Needed only if all agents that could tell are silent as well: `crivello status` says so.
     DeclareDead(DeclareDeadArgs),
+    /// Let an agent join with another certificate, in addition to the last one.
+    ///
+    /// The refusal of the coordinator names the certificate.
+    AcceptCertificate(AcceptCertificateArgs),
+    /// Make an agent obey a coordinator with another signing key.
+    ///
+    /// Run on the agent's own machine, after `crivello coordinator rebuild`, which shows the key.
+    AcceptCoordinatorKey(AcceptKeyArgs),
     /// Pause all agents, or some hosts.
     Pause(PauseArgs),
     /// Resume all agents after a pause or a stop, or some hosts after a pause.
@@ -74,13 +82,13 @@ pub struct CoordinatorArgs {
     /// Directory of the coordinator: settings and member list. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR", required = true)]
     pub data: Option<PathBuf>,
-    /// Listen on a non-loopback address without TLS or without a token. Anyone who can connect can
-    /// then join the crawl or control it.
+    /// Listen on a non-loopback address without TLS, without a node secret or without a token, or
+    /// have only one of the two secrets. Anyone who can connect can then join the crawl or control it.
     #[arg(long)]
     pub insecure: bool,
-    /// TLS.
+    /// TLS, node secret and deny list.
     #[command(flatten)]
-    pub tls: TlsArgs,
+    pub node: NodeArgs,
     /// Token.
     #[command(flatten)]
     pub token: TokenArgs,
@@ -101,6 +109,10 @@ pub struct HttpArgs {
     /// Address of the dashboard and of `/metrics`. Port 0 picks a free port [default: 127.0.0.1:8080, if free].
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
     pub http: Option<SocketAddr>,
+    /// File with a token that opens `/metrics` and nothing else, in its first line. The file is read
+    /// again when it changes.
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_HTTP_TOKEN_FILE", conflicts_with = "no_http")]
+    pub http_token_file: Option<PathBuf>,
     /// Serve no dashboard and no `/metrics`.
     #[arg(long, conflicts_with_all = ["http_cert", "http_key"])]
     pub no_http: bool,
@@ -115,9 +127,17 @@ pub struct HttpArgs {
 /// Arguments of [`Command::Agent`](super::Command::Agent).
 #[derive(Debug, clap::Args)]
 pub struct JoinArgs {
-    /// Coordinator and credentials, also used with the other agents.
+    /// URL of the coordinator. https:// needs the TLS files.
+    #[arg(
+        long = "coordinator",
+        value_name = "URL",
+        env = "CRIVELLO_COORDINATOR",
+        default_value = "http://127.0.0.1:7070"
+    )]
+    pub coordinator: String,
+    /// TLS, node secret and deny list, for the coordinator and the other agents.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub node: NodeArgs,
     /// Address to listen on for other agents and commands. Port 0 picks a free port.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
@@ -134,15 +154,19 @@ pub struct JoinArgs {
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=i64::from(WEIGHT_MAX)))]
     pub weight: u16,
-    /// Serve Prometheus metrics at `/metrics`, to readers that send the token if there is one.
-    /// Port 0 picks a free port.
+    /// Serve Prometheus metrics at `/metrics`, to readers that send the token of --http-token-file if
+    /// there is one. Port 0 picks a free port.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
+    /// File with the token that readers of --http must send, in its first line (see `crivello
+    /// token`). It permits nothing else. The file is read again when it changes.
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_HTTP_TOKEN_FILE")]
+    pub http_token_file: Option<PathBuf>,
     /// TLS of `--http`.
     #[command(flatten)]
     pub https: HttpsArgs,
-    /// Listen on a non-loopback address without TLS or without a token. Anyone who can connect can
-    /// then join the crawl, control it, or read the metrics of --http.
+    /// Listen on a non-loopback address without TLS or without a node secret. Anyone who can connect
+    /// can then act as an agent, or read the metrics of --http.
     #[arg(long)]
     pub insecure: bool,
     /// On Ctrl-C and SIGTERM hand over all work to the other agents and leave, as after
@@ -160,12 +184,27 @@ pub struct JoinArgs {
     pub quiet: bool,
 }
 
-/// The token of the cluster.
+/// Credentials between the nodes of a cluster.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct NodeArgs {
+    /// TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
+    /// File with the node secret in its first line. Coordinator and agents have the same one; it is
+    /// not the token of people (see `crivello token`). The file is read again when it changes.
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_NODE_SECRET_FILE")]
+    pub node_secret_file: Option<PathBuf>,
+    /// File with nodes that are refused at once, one a line: ids of agents, or SHA-256 of the public
+    /// keys of certificates. The file is read again when it changes.
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_DENY_FILE")]
+    pub deny_file: Option<PathBuf>,
+}
+
+/// The token of people.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TokenArgs {
-    /// File with the token of the cluster in its first line. Commands must send this token. Use the
-    /// same token for coordinator, agents and commands (see `crivello token`). The file is read
-    /// again when it changes.
+    /// File with the token of people in its first line, for the coordinator and for commands (see
+    /// `crivello token`). Agents need no token. The file is read again when it changes.
     #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
 }
@@ -315,12 +354,34 @@ pub struct RebuildArgs {
     /// Directory of the new coordinator. It must be empty or not exist.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// TLS.
+    /// TLS and node secret, which the agents require.
     #[command(flatten)]
-    pub tls: TlsArgs,
-    /// Token.
+    pub node: NodeArgs,
+}
+
+/// Arguments of [`ClusterCommand::AcceptCertificate`].
+#[derive(Debug, clap::Args)]
+pub struct AcceptCertificateArgs {
+    /// Name or id of the agent.
+    #[arg(value_name = "AGENT")]
+    pub agent: String,
+    /// SHA-256 of the public key of the certificate, in hexadecimal.
+    #[arg(value_name = "SHA-256")]
+    pub certificate: String,
+    /// Crawl.
     #[command(flatten)]
-    pub token: TokenArgs,
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::AcceptCoordinatorKey`].
+#[derive(Debug, clap::Args)]
+pub struct AcceptKeyArgs {
+    /// Public key of the coordinator, in hexadecimal.
+    #[arg(value_name = "KEY")]
+    pub key: String,
+    /// Directory of the agent.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
 }
 
 /// Arguments of [`ClusterCommand::Drain`].

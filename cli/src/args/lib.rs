@@ -67,7 +67,7 @@ pub enum Command {
     ///
     /// Run it again to add nodes. With --renew it replaces the certificates of existing nodes.
     Certs(CertsArgs),
-    /// Create a token for --token-file. It is printed unless --out is given.
+    /// Create a secret for --token-file or --node-secret-file. It is printed unless --out is given.
     Token(TokenOutArgs),
     /// Crawl a simulated web inside this process. Nothing leaves the machine.
     Demo(DemoArgs),
@@ -264,7 +264,7 @@ pub struct CertsArgs {
 /// Arguments of [`Command::Token`].
 #[derive(Debug, clap::Args)]
 pub struct TokenOutArgs {
-    /// Write the token to this new file, readable only by its owner.
+    /// Write the secret to this new file, readable only by its owner.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::Agent;
-use crivello_proto::agents::{AgentClients, Answer, Client, ask_all};
+use crivello_proto::agents::{AgentClients, Answer, Client, Scope, ask_all};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +39,9 @@ impl SettingsClient {
     /// Fails if the coordinator cannot be reached.
     pub async fn connect_to(args: &CoordinatorUrl) -> Result<Self, CliError> {
         let (client, credentials) = connect(args).await?;
+        let agents = credentials.agent_clients(client.clone());
         let clock = Clock::start();
-        Ok(Self { client, agents: credentials.agent_clients(), clock, began: clock.now() })
+        Ok(Self { client, agents, clock, began: clock.now() })
     }
 
     /// Applies all edits, or none. Returns the edited settings, and the keys of those that take
@@ -86,12 +87,13 @@ impl SettingsClient {
         }
     }
 
-    /// Calls all live agents, or only the one with the name or id `only`.
+    /// Calls all live agents, or only the one with the name or id `only`, with a call of this scope.
     ///
     /// # Errors
     /// Fails if the coordinator does not respond.
     pub async fn ask_agents<T>(
         &mut self,
+        scope: Scope,
         only: Option<&str>,
         call: impl AsyncFn(Client) -> Result<Response<T>, Status>,
     ) -> Result<Vec<(Agent, Answer<T>)>, CliError> {
@@ -100,7 +102,8 @@ impl SettingsClient {
             only.is_none_or(|only| agent.name == only || agent.id.to_string() == only)
         });
         let call = &call;
-        let ask = |clients: Arc<AgentClients>, to| async move { clients.ask(&to, call).await };
+        let ask =
+            |clients: Arc<AgentClients>, to| async move { clients.ask_in(scope, &to, call).await };
         Ok(ask_all(&self.agents, &view, ask).await)
     }
 

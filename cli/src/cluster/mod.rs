@@ -5,12 +5,13 @@ pub mod edits;
 pub mod seed_sender;
 pub mod statuses;
 
-use crate::args::cluster::{CoordinatorUrl, TlsArgs, TokenArgs};
+use crate::args::cluster::{CoordinatorUrl, NodeArgs, TlsArgs, TokenArgs};
 use crate::exit::{CliError, usage};
 use anyhow::{Context, anyhow};
 use crivello_common::obstacle::Obstacle;
 use crivello_common::view::{AgentId, View};
-use crivello_proto::auth::{AuthChannel, BearerToken};
+use crivello_proto::auth::{AuthChannel, BearerToken, NodeAuth};
+use crivello_proto::deny::DenyList;
 use crivello_proto::tls::{Tls, TlsFiles};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, obstacle, v1};
@@ -35,74 +36,110 @@ pub type CoordinatorApi = CoordinatorClient<AuthChannel>;
 /// Credentials of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    /// Certificate for mutual TLS between nodes.
+    /// Certificate for mutual TLS.
     pub tls: Option<Tls>,
     /// Token for commands.
     pub token: Option<LiveToken>,
 }
 
-/// Reads the files of the credentials.
-///
-/// # Errors
-/// Returns a usage error if a file cannot be read or is invalid.
-pub fn credentials(tls: &TlsArgs, token: &TokenArgs) -> Result<Credentials, CliError> {
+/// Reads the TLS files, if there are any.
+fn tls_of(tls: &TlsArgs) -> Result<Option<Tls>, CliError> {
     let files = match tls.clone() {
         TlsArgs { tls_cert: Some(cert), tls_key: Some(key), tls_ca: Some(ca) } => {
             Some(TlsFiles { cert, key, ca })
         }
         _ => None,
     };
-    let tls = files.map(Tls::load).transpose().map_err(CliError::usage)?;
-    Ok(Credentials { tls, token: token_in(token.token_file.as_deref())? })
+    files.map(Tls::load).transpose().map_err(CliError::usage)
 }
 
-/// Reads the token file, if there is one.
+/// Reads the files of the credentials of commands.
 ///
 /// # Errors
-/// Returns a usage error if the file cannot be read or has no valid token.
-pub fn token_in(file: Option<&Path>) -> Result<Option<LiveToken>, CliError> {
+/// Returns a usage error if a file cannot be read or is invalid.
+pub fn credentials(tls: &TlsArgs, token: &TokenArgs) -> Result<Credentials, CliError> {
+    Ok(Credentials { tls: tls_of(tls)?, token: secret_in(token.token_file.as_deref())? })
+}
+
+/// Reads the files of the credentials of a node.
+///
+/// # Errors
+/// Returns a usage error if a file cannot be read or is invalid.
+pub fn node_auth(args: &NodeArgs) -> Result<NodeAuth, CliError> {
+    let deny = args.deny_file.as_deref().filter(|file| !file.as_os_str().is_empty());
+    let deny = deny.map(DenyList::load).transpose().map_err(CliError::usage)?;
+    let tls = tls_of(&args.tls)?.map(|tls| tls.denying(deny.clone()));
+    let secret = secret_in(args.node_secret_file.as_deref())?;
+    Ok(NodeAuth { tls, secret, deny })
+}
+
+/// Reads the file of a token or of a node secret, if there is one.
+///
+/// # Errors
+/// Returns a usage error if the file cannot be read or has no valid secret.
+pub fn secret_in(file: Option<&Path>) -> Result<Option<LiveToken>, CliError> {
     // An empty environment variable counts as unset.
     let file = file.filter(|file| !file.as_os_str().is_empty());
     file.map(LiveToken::load).transpose().map_err(CliError::usage)
 }
 
-/// Checks the address of `--listen`. A non-loopback address requires TLS and a token, or
-/// `insecure`.
+const TLS: &str = "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files)";
+const TOKEN: &str = "--token-file (`crivello token --out FILE` creates one)";
+const SECRET: &str = "--node-secret-file (`crivello token --out FILE` creates one)";
+
+/// Checks the address of `--listen`. A non-loopback address requires TLS and a node secret, or
+/// `insecure`; that of a coordinator also a token. `token` is `None` for an agent, and otherwise true
+/// if there is a token.
 ///
 /// # Errors
-/// Returns a usage error if TLS or token is missing.
+/// Returns a usage error if something is missing.
 pub fn check_listen(
     at: SocketAddr,
-    credentials: &Credentials,
+    auth: &NodeAuth,
+    token: Option<bool>,
     insecure: bool,
 ) -> Result<(), CliError> {
-    const TLS: &str = "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files)";
-    const TOKEN: &str = "--token-file (`crivello token --out FILE` creates one)";
-    let missing = match (&credentials.tls, &credentials.token) {
-        (Some(_), Some(_)) => return Ok(()),
-        (None, None) => format!("{TLS}, and {TOKEN}"),
-        (None, Some(_)) => format!("{TLS}; without TLS the token is sent in plain text"),
-        (Some(_), None) => TOKEN.to_owned(),
-    };
-    if at.ip().is_loopback() || insecure {
+    if insecure {
         return Ok(());
     }
+    if at.ip().is_loopback() {
+        return match (token, auth.secret.is_some()) {
+            (Some(true), false) => Err(usage!(
+                "with a token but without a node secret every user of this machine could join the \
+                 crawl; give {SECRET}, or --insecure"
+            )),
+            (Some(false), true) => Err(usage!(
+                "with a node secret but without a token every user of this machine could control \
+                 the crawl; give {TOKEN}, or --insecure"
+            )),
+            _ => Ok(()),
+        };
+    }
+    let given = [auth.tls.is_some(), auth.secret.is_some(), token.unwrap_or(true)];
+    let missing = [TLS, SECRET, TOKEN].into_iter().zip(given).filter(|(_, given)| !given);
+    let missing: Vec<&str> = missing.map(|(what, _)| what).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let plain = match auth.tls.is_none() && missing.len() == 1 {
+        true => "; without TLS secrets are sent in plain text",
+        false => "",
+    };
     Err(usage!(
-        "--listen {at}: other machines could connect, join the crawl and control it; give \
-         {missing}, or --insecure if only trusted machines can reach this address"
+        "--listen {at}: other machines could connect, join the crawl and control it; give {}{plain}, \
+         or --insecure if only trusted machines can reach this address",
+        missing.join(", and ")
     ))
 }
 
-/// Returns the endpoint of the coordinator, and the credentials for it and its agents.
+/// Checks the URL of the coordinator, and returns its endpoint.
 ///
 /// # Errors
-/// Returns a usage error if the URL or a file is invalid.
-pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliError> {
-    let url = &args.url;
-    let credentials = credentials(&args.tls, &args.token)?;
-    let endpoint = dial::endpoint(url, credentials.tls.as_ref())
-        .map_err(|why| usage!("--coordinator {url}: {why}"))?;
-    Ok((endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT), credentials))
+/// Returns a usage error if the URL is invalid.
+pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, CliError> {
+    let endpoint = dial::endpoint(url, tls);
+    let endpoint = endpoint.map_err(|why| usage!("--coordinator {url}: {why}"))?;
+    Ok(endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT))
 }
 
 /// Connects to the coordinator. Proxy variables of the environment are ignored.
@@ -110,7 +147,8 @@ pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliErr
 /// # Errors
 /// Same as [`endpoint`]. Also fails if the coordinator cannot be reached.
 pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentials), CliError> {
-    let (endpoint, credentials) = endpoint(args)?;
+    let credentials = credentials(&args.tls, &args.token)?;
+    let endpoint = endpoint(&args.url, credentials.tls.as_ref())?;
     credentials.tls.iter().for_each(Tls::watch);
     credentials.token.iter().for_each(LiveToken::watch);
     let channel = dial::connect(&endpoint, credentials.tls.as_ref())

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use crivello_agent::Seed;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{Agent, AgentState};
-use crivello_proto::agents::AgentClients;
+use crivello_proto::agents::{AgentClients, Scope};
 use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
@@ -187,7 +187,7 @@ impl SeedSender {
     async fn stream(&mut self) -> Result<(), String> {
         let agent = self.pick().await?;
         let failed = |why: &str| format!("{}: {why}", agent.name);
-        let client = self.clients.client(&agent);
+        let client = self.clients.client(&agent, Scope::Order).await;
         let mut client = client.map_err(|silence| failed(&silence.to_string()))?;
         let (batches, mut requests) = mpsc::channel::<SeedRequest>(WINDOW);
         for batch in &self.unacked {

@@ -3,8 +3,7 @@
 use super::{Credentials, Listing};
 use crivello_agent::api::AgentStatus;
 use crivello_common::view::AgentId;
-use crivello_proto::agents::{AgentClients, ask_all};
-use crivello_proto::auth::BearerToken;
+use crivello_proto::agents::{AgentClients, AgentCredentials, ask_all};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,9 +11,9 @@ use std::sync::Arc;
 pub type AgentStatuses = BTreeMap<AgentId, Result<AgentStatus, String>>;
 
 impl Credentials {
-    /// Returns the clients of the agents of a crawl.
-    pub fn agent_clients(&self) -> Arc<AgentClients> {
-        Arc::new(AgentClients::new(self.tls.clone(), BearerToken::new(self.token.as_ref())))
+    /// Returns the clients of the agents of a crawl, with tickets of the coordinator of `client`.
+    pub fn agent_clients(&self, client: impl Into<AgentCredentials>) -> Arc<AgentClients> {
+        Arc::new(AgentClients::new(self.tls.clone(), client))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `crivello agent`: one of the agents of a crawl.
 
 use crate::args::cluster::JoinArgs;
-use crate::cluster::{Credentials, check_listen, endpoint};
+use crate::cluster::{check_listen, endpoint, node_auth, secret_in};
 use crate::display::Display;
 use crate::exit::{CliError, Exit, usage};
 use crate::finish::{FinishOptions, command_line, finish};
@@ -74,7 +74,7 @@ fn run_once(
     options.listen = crawl.address().unwrap_or(options.listen);
     let at = options.listen;
     let name = args.name.as_deref().unwrap_or("agent");
-    let title = format!("{name} at {at} of {}", args.coordinator.url);
+    let title = format!("{name} at {at} of {}", args.coordinator);
     if !args.quiet {
         screen::print_line(&format!("agent listening on {at}, saving to {}", args.data.display()));
     }
@@ -102,10 +102,16 @@ fn leave(crawl: &Crawl, drains: bool) {
 
 /// Checks the arguments without connecting.
 fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
-    let (_, credentials) = endpoint(&args.coordinator)?;
-    check_listen(args.listen, &credentials, args.insecure)?;
-    let Credentials { tls, token } = credentials;
-    let http = MetricsEndpoint::check(args.http, &args.https, token.clone(), args.insecure)?;
+    let auth = node_auth(&args.node)?;
+    endpoint(&args.coordinator, auth.tls.as_ref())?;
+    check_listen(args.listen, &auth, None, args.insecure)?;
+    let token = secret_in(args.http_token_file.as_deref())?;
+    let http = MetricsEndpoint::check(
+        args.http,
+        &args.https,
+        ("--http-token-file", token),
+        args.insecure,
+    )?;
     let wrong = |flag: &str, text: &str, why: &str| usage!("{flag} {}: {why}", text.escape_debug());
     match &args.advertise {
         Some(address) => {
@@ -125,14 +131,13 @@ fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
         check_name(name).map_err(|why| wrong("--name", name, why))?;
     }
     let options = JoinOptions {
-        coordinator: args.coordinator.url.clone(),
+        coordinator: args.coordinator.clone(),
         listen: args.listen,
         advertise: args.advertise.clone(),
         dir: args.data.clone(),
         name: args.name.clone(),
         weight: args.weight,
-        tls,
-        token,
+        auth,
     };
     Ok((options, http))
 }

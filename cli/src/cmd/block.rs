@@ -7,7 +7,7 @@ use crate::format::plural;
 use crate::screen;
 use crivello_common::config::BlockEntry;
 use crivello_common::time::Clock;
-use crivello_proto::agents::Client;
+use crivello_proto::agents::{Client, Scope};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -74,7 +74,7 @@ struct Dropped {
 async fn query(client: &mut SettingsClient, blocks: &[String]) -> Result<Dropped, CliError> {
     let mut sum = Dropped { is_done: true, ..Dropped::default() };
     let call = async |mut client: Client| client.blocks(v1::BlocksRequest {}).await;
-    for (agent, answer) in client.ask_agents(None, call).await? {
+    for (agent, answer) in client.ask_agents(Scope::Read, None, call).await? {
         match answer {
             Ok(answer) => {
                 for block in answer.blocks.iter().filter(|block| blocks.contains(&block.entry)) {

@@ -1,8 +1,8 @@
 //! Dispatches the subcommands of a cluster.
 
 use super::{
-    agents, block, control, coordinator, declare_dead, log_level, rebuild, remove, seed, set,
-    status, wait, why,
+    accept_certificate, accept_key, agents, block, control, coordinator, declare_dead, log_level,
+    rebuild, remove, seed, set, status, wait, why,
 };
 use crate::args::cluster::{ClusterCommand, CoordinatorCommand};
 use crate::exit::{CliError, Exit};
@@ -34,6 +34,8 @@ pub fn run(args: ClusterCommand) -> Result<Exit, CliError> {
             ClusterCommand::Drain(args) => control::drain(args).await,
             ClusterCommand::Remove(args) => remove::run(&args).await,
             ClusterCommand::DeclareDead(args) => declare_dead::run(&args).await,
+            ClusterCommand::AcceptCertificate(args) => accept_certificate::run(&args).await,
+            ClusterCommand::AcceptCoordinatorKey(args) => accept_key::run(&args),
             ClusterCommand::Pause(args) => control::pause_or_resume(&args, RunState::Paused).await,
             ClusterCommand::Resume(args) => {
                 control::pause_or_resume(&args, RunState::Running).await

@@ -1,7 +1,7 @@
 //! `crivello coordinator`: runs the coordinator of a crawl.
 
 use crate::args::cluster::CoordinatorArgs;
-use crate::cluster::{check_listen, credentials};
+use crate::cluster::{Credentials, check_listen, node_auth, secret_in};
 use crate::dashboard;
 use crate::exit::{CliError, Exit, usage};
 use crate::http::Meters;
@@ -18,15 +18,16 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
     let at = args.listen;
     // The parser requires it, unless there is a subcommand.
     let data = args.data.ok_or_else(|| usage!("give --data DIR"))?;
-    let credentials = credentials(&args.tls, &args.token)?;
-    check_listen(at, &credentials, args.insecure)?;
+    let auth = node_auth(&args.node)?;
+    let token = secret_in(args.token.token_file.as_deref())?;
+    check_listen(at, &auth, Some(token.is_some()), args.insecure)?;
     let meters = Meters::default();
-    let dashboard =
-        dashboard::open(&args.http, credentials.token.clone(), args.insecure, &meters).await?;
+    let dashboard = dashboard::open(&args.http, token.clone(), args.insecure, &meters).await?;
     let (settings, given) = coordinator_settings(&data, &args.settings)?;
-    let scheme = if credentials.tls.is_some() { "https" } else { "http" };
+    let scheme = if auth.tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
-    let listen = Listen { at, tls: credentials.tls.clone(), token: credentials.token.clone() };
+    let credentials = Credentials { tls: auth.tls.clone(), token: None };
+    let listen = Listen { at, auth, token };
     let mut coordinator = Coordinator::start(&data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
     screen::print_line(&format!(
@@ -38,7 +39,8 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
     ));
     let serving = dashboard.map(|dashboard| {
         screen::print_line(&dashboard::urls(&dashboard));
-        dashboard.serve(coordinator.local_client(), credentials.agent_clients())
+        let client = coordinator.local_client();
+        dashboard.serve(client.clone(), credentials.agent_clients(client))
     });
     match coordinator.run() {
         RunState::Running => {}

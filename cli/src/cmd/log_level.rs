@@ -5,7 +5,7 @@ use crate::cluster::edits::SettingsClient;
 use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use crivello_common::runtime::parse_log_filter;
-use crivello_proto::agents::Client;
+use crivello_proto::agents::{Client, Scope};
 use crivello_proto::v1;
 
 /// Changes the filter of the coordinator and all agents, or of one agent.
@@ -23,7 +23,7 @@ pub async fn run(args: &LogLevelArgs) -> Result<Exit, CliError> {
     let call = async |mut client: Client| {
         client.set_log_level(v1::SetLogLevelRequest { filter: filter.clone() }).await
     };
-    let answers = client.ask_agents(args.agent.as_deref(), call).await?;
+    let answers = client.ask_agents(Scope::Order, args.agent.as_deref(), call).await?;
     if let (Some(agent), true) = (&args.agent, answers.is_empty()) {
         return Err(usage!("{agent}: no live agent has this name or id"));
     }

@@ -1,5 +1,7 @@
 //! The subcommands, one per file.
 
+pub mod accept_certificate;
+pub mod accept_key;
 pub mod agent;
 pub mod agents;
 pub mod block;

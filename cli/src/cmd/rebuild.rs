@@ -1,13 +1,13 @@
 //! `crivello coordinator rebuild`: a new record for a coordinator whose directory is lost.
 
 use crate::args::cluster::RebuildArgs;
-use crate::cluster::credentials;
+use crate::cluster::node_auth;
 use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, View, check_address};
 use crivello_coordinator::rebuild;
-use crivello_proto::agents::Client;
+use crivello_proto::agents::{AgentClients, AgentCredentials, Client};
 use crivello_proto::{cluster_view, v1};
 use std::path::Path;
 
@@ -18,8 +18,8 @@ use std::path::Path;
 /// # Errors
 /// Returns a usage error if a file cannot be read, if no agent answers, or if there is a record.
 pub async fn run(args: &RebuildArgs) -> Result<Exit, CliError> {
-    let credentials = credentials(&args.tls, &args.token)?;
-    let clients = credentials.agent_clients();
+    let auth = node_auth(&args.node)?;
+    let clients = AgentClients::new(auth.tls, AgentCredentials::NodeSecret(auth.secret));
     let (mut copies, mut key_from) = (Vec::new(), Vec::new());
     for source in &args.from {
         if Path::new(source).exists() {
@@ -44,12 +44,14 @@ pub async fn run(args: &RebuildArgs) -> Result<Exit, CliError> {
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     screen::print_line(&format!(
         "crawl {}: a new record is in {}, at epoch {epoch}, from the view of epoch {}. Its members are \
-         {}. Start the coordinator with `crivello coordinator --data {}`; agents that are not in the \
+         {}. It signs with a new key: run `crivello accept-coordinator-key {} --data DIR` for each agent, \
+         on its own machine. Then start the coordinator with `crivello coordinator --data {}`; agents that are not in the \
          list joined later, and must start with an empty directory",
         made.crawl_id,
         args.data.display(),
         made.newest,
         names.join(", "),
+        made.signing_key,
         args.data.display(),
     ));
     Ok(Exit::Finished)

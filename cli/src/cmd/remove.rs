@@ -23,7 +23,8 @@ pub async fn run(args: &RemoveArgs) -> Result<Exit, CliError> {
     // The coordinator rejects the removal of any other agent.
     if let Some(agent) = find(&listing, name).filter(|agent| agent.state == AgentState::Dead) {
         let Listing { view, crawl_id, .. } = &listing;
-        let counts = archived_only_by(&credentials.agent_clients(), view, crawl_id, agent.id).await;
+        let clients = credentials.agent_clients(client.clone());
+        let counts = archived_only_by(&clients, view, crawl_id, agent.id).await;
         pages = sum(&counts, agent, args.give_up || args.force)?;
         let urls = urls_known_only_to_it(&listing, &counts);
         screen::print_line(&format!(

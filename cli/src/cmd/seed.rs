@@ -20,7 +20,8 @@ pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     // Detects missing permissions before seeds are read.
     list(&mut client).await?;
-    let (members, clients) = (MemberList::new(client), credentials.agent_clients());
+    let clients = credentials.agent_clients(client.clone());
+    let members = MemberList::new(client);
     let stop =
         signals::listen(|| screen::print_line("exited at once; acknowledged seeds are stored"))?;
     let seed_errors = SeedErrors::default();

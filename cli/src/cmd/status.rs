@@ -51,7 +51,7 @@ struct StatusReport {
 /// Fails if the coordinator cannot be reached, or its answer is invalid.
 pub async fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
-    let clients = credentials.agent_clients();
+    let clients = credentials.agent_clients(client.clone());
     let first = list(&mut client).await?;
     let clock = Clock::start();
     let before = query_statuses(&clients, &first).await;

@@ -1,4 +1,4 @@
-//! `crivello token`: creates a token for `--token-file`.
+//! `crivello token`: creates a secret for `--token-file` or `--node-secret-file`.
 
 use crate::args::TokenOutArgs;
 use crate::exit::{CliError, Exit, usage};
@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use crivello_common::runtime::Token;
 use std::io::ErrorKind;
 
-/// Creates a token and prints it or writes it to a file.
+/// Creates a secret and prints it or writes it to a file.
 ///
 /// # Errors
 /// Fails if the file exists or cannot be written.
@@ -25,8 +25,9 @@ pub fn run(args: &TokenOutArgs) -> Result<Exit, CliError> {
         _ => usage!("--out {path}: {error}"),
     })?;
     screen::print_line(&format!(
-        "wrote {path}; copy it to all nodes and to the machines that run commands, and give it there \
-         with --token-file or CRIVELLO_TOKEN_FILE"
+        "wrote {path}; as the token of people, copy it to the coordinator and to the machines that run \
+         commands, and give it there with --token-file; as the node secret, copy another such file to \
+         the coordinator and all agents, and give it there with --node-secret-file"
     ));
     Ok(Exit::Finished)
 }

@@ -30,8 +30,8 @@ pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     list(&mut client).await?;
     let mut waiter = Waiter {
+        clients: credentials.agent_clients(client.clone()),
         members: MemberList::new(client),
-        clients: credentials.agent_clients(),
         completion: CompletionWatch::default(),
         reason: String::new(),
         clock: Clock::start(),

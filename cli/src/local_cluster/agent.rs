@@ -7,6 +7,7 @@ use anyhow::Context;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report};
 use crivello_agent::{AgentError, Crawl, JoinOptions, OpenError, Otlp};
+use crivello_proto::auth::NodeAuth;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread::{Builder, JoinHandle};
@@ -37,7 +38,7 @@ enum State {
 impl LocalAgent {
     /// Starts to join the cluster of the coordinator at `url`.
     pub fn join(
-        url: String,
+        (url, auth): (String, NodeAuth),
         dir: &Path,
         name: String,
         (meters, otlp): (Meters, Option<Otlp>),
@@ -50,8 +51,7 @@ impl LocalAgent {
             dir: dir.to_owned(),
             name: Some(name.clone()),
             weight: 1,
-            tls: None,
-            token: None,
+            auth,
         };
         let joining = Builder::new()
             .name(format!("join {name}"))

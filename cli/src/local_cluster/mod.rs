@@ -28,10 +28,11 @@ use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
 use crivello_agent::{AgentError, Otlp};
 use crivello_common::config::Settings;
-use crivello_common::runtime::open_files;
+use crivello_common::runtime::{Token, open_files};
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, Listen, STATE_FILE};
 use crivello_proto::agents::AgentClients;
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -59,6 +60,8 @@ pub struct LocalCluster {
     clients: Arc<AgentClients>,
     agents: Vec<LocalAgent>,
     meters: Meters,
+    /// What the agents show to the coordinator and to each other.
+    auth: NodeAuth,
     stop: CancellationToken,
     /// Collector of traces.
     otlp: Option<Otlp>,
@@ -99,7 +102,10 @@ impl LocalCluster {
             .context("cannot start the network threads")?;
         let settings = within_open_files(&plan.settings, plan.agents);
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listen = Listen { at, tls: None, token: None };
+        // Nobody else needs the node secret, so it is drawn for this run.
+        let secret = Token::generate().context("cannot get random bytes from the system")?;
+        let auth = NodeAuth { secret: Some(secret.into()), ..NodeAuth::default() };
+        let listen = Listen { at, auth: auth.clone(), token: None };
         let (data, given) = (plan.out.join(COORDINATOR), plan.given.clone());
         let dashboard = match http {
             Some(http) => runtime.block_on(dashboard::open(http, None, false, &plan.meters))?,
@@ -107,7 +113,7 @@ impl LocalCluster {
         };
         let coordinator = runtime.block_on(Coordinator::start(&data, &settings, given, listen))?;
         let guard = runtime.enter();
-        let clients = Credentials::default().agent_clients();
+        let clients = Credentials::default().agent_clients(coordinator.local_client());
         let dashboard = dashboard.map(|dashboard| {
             screen::print_line(&dashboard::urls(&dashboard));
             dashboard.serve(coordinator.local_client(), Arc::clone(&clients))
@@ -124,6 +130,7 @@ impl LocalCluster {
             clients,
             agents: Vec::new(),
             meters: plan.meters.clone(),
+            auth,
             stop: stop.child_token(),
             otlp: plan.otlp.clone(),
             runtime,
@@ -159,7 +166,13 @@ impl LocalCluster {
         let name = format!("agent-{}", self.agents.len() + 1);
         let dir = self.dir.join(&name);
         let telemetry = (self.meters.clone(), self.otlp.clone());
-        let agent = LocalAgent::join(self.url(), &dir, name.clone(), telemetry, self.stop.clone())?;
+        let agent = LocalAgent::join(
+            (self.url(), self.auth.clone()),
+            &dir,
+            name.clone(),
+            telemetry,
+            self.stop.clone(),
+        )?;
         self.agents.push(agent);
         Ok(name)
     }

@@ -7,7 +7,7 @@ use crivello_agent::api::{
 };
 use crivello_agent::messages::{Ack, RobotsOutcome};
 use crivello_agent::peers::{
-    Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer,
+    Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer, PeerTrust,
 };
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
@@ -134,8 +134,14 @@ impl TestCluster {
         let runtime = Runtime::new().expect("a runtime");
         let server = runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-            let server =
-                PeerServer::start(listener, None, views, Arc::new(NoPeers), beside, Clock::start());
+            let server = PeerServer::start(
+                listener,
+                PeerTrust::default(),
+                views,
+                Arc::new(NoPeers),
+                beside,
+                Clock::start(),
+            );
             server.await.expect("served")
         });
         self.joined += 1;

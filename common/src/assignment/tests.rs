@@ -38,6 +38,7 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
             joined_epoch,
             disk_id,
             unreplicated: false,
+            certificates: Vec::new(),
         });
     }
     view.agents

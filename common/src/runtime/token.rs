@@ -1,4 +1,4 @@
-//! The bearer token that authorizes people and their tools to control a cluster.
+//! Bearer secrets: the token of people, and the secret of nodes.
 
 use data_encoding::BASE64URL_NOPAD;
 use std::fmt;
@@ -39,10 +39,10 @@ impl fmt::Debug for Token {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
-    #[error("the token file {0} cannot be read: {1}; `crivello token --out {0}` makes one")]
+    #[error("the secret file {0} cannot be read: {1}; `crivello token --out {0}` makes one")]
     Unreadable(PathBuf, #[source] Error),
     /// The first line is not a valid token.
-    #[error("the first line of the token file {0} {1}; `crivello token` makes a valid one")]
+    #[error("the first line of the secret file {0} {1}; `crivello token` makes a valid one")]
     Format(PathBuf, TokenFormatError),
 }
 
@@ -85,7 +85,7 @@ impl Token {
         if file.metadata().is_ok_and(|data| data.mode() & 0o007 != 0) {
             let file = file.display();
             tracing::warn!(
-                "everyone on this machine may read the token file {file}: chmod 600 {file}"
+                "everyone on this machine may read the secret file {file}: chmod 600 {file}"
             );
         }
     }

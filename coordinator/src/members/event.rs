@@ -1,5 +1,6 @@
 //! Events of the membership and their results.
 
+use crivello_common::certificate_id::CertificateId;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, RunState, WEIGHT_MAX};
 use std::time::Duration;
@@ -76,6 +77,8 @@ pub struct HeartbeatReport {
     pub disk_full: bool,
     /// Members of the view that it has not reached for a while.
     pub unreachable: Vec<AgentId>,
+    /// Certificate of the process in force; `None` without TLS.
+    pub certificate: Option<CertificateId>,
 }
 
 /// Identity of one run of an agent's process: a random number, so that two processes on copies of
@@ -103,6 +106,8 @@ pub enum MemberEvent {
         weight: u16,
         /// Epoch of the last view on its disk; 0 if there is none.
         known_epoch: u64,
+        /// Certificate that made the connection; `None` without TLS.
+        certificate: Option<CertificateId>,
     },
     /// A member reports that it is alive.
     Heartbeat(HeartbeatReport),
@@ -110,6 +115,20 @@ pub enum MemberEvent {
     Drain {
         /// Member.
         id: AgentId,
+    },
+    /// A member wants to hand over its groups and leave.
+    RequestDrain {
+        /// Member.
+        id: AgentId,
+        /// Its process.
+        process: ProcessId,
+    },
+    /// A person accepts one more certificate of a member.
+    AcceptCertificate {
+        /// Member.
+        id: AgentId,
+        /// Certificate.
+        certificate: CertificateId,
     },
     /// A drained member has handed over everything and leaves.
     Leave {
@@ -203,6 +222,18 @@ pub enum MemberRefusal {
         "another process of this agent holds the lease: stop it, or wait until the lease expires"
     )]
     OtherProcess,
+    /// The member joined with another certificate.
+    #[error(
+        "agent {id} joined with another certificate, and this one has the public key \
+         {certificate}: if it was replaced, accept it with `crivello accept-certificate {id} \
+         {certificate}`"
+    )]
+    OtherCertificate {
+        /// Member.
+        id: AgentId,
+        /// Certificate that it shows now.
+        certificate: CertificateId,
+    },
     /// The lease has expired: the agent must join again.
     #[error("the lease has expired: join again")]
     LeaseLost,

@@ -1,8 +1,10 @@
 //! Joining of new and returning members.
 
+use super::certificates;
 use super::{
     HeartbeatReport, MemberLease, MemberRefusal, Members, ProcessId, StepResult, USABLE_VIEWS_MAX,
 };
+use crivello_common::certificate_id::CertificateId;
 use crivello_common::view::{
     Agent, AgentId, AgentState, RunState, WEIGHT_MAX, check_address, check_name,
 };
@@ -14,6 +16,7 @@ pub(super) struct Profile<'a> {
     pub(super) address: &'a str,
     pub(super) weight: u16,
     pub(super) disk_id: u64,
+    pub(super) certificate: Option<CertificateId>,
 }
 
 impl Profile<'_> {
@@ -29,8 +32,18 @@ impl Profile<'_> {
     fn agent(&self, id: AgentId, slot: u16, state: AgentState, joined_epoch: u64) -> Agent {
         let (name, address) = (self.name.to_owned(), self.address.to_owned());
         let Self { weight, disk_id, .. } = *self;
-        let unreplicated = false;
-        Agent { id, name, address, slot, weight, state, joined_epoch, disk_id, unreplicated }
+        Agent {
+            id,
+            name,
+            address,
+            slot,
+            weight,
+            state,
+            joined_epoch,
+            disk_id,
+            unreplicated: false,
+            certificates: self.certificate.into_iter().collect(),
+        }
     }
 }
 
@@ -111,6 +124,7 @@ impl Members {
         if agent.weight != profile.weight {
             return Err(MemberRefusal::WeightChanged);
         }
+        let certificates = certificates::rejoined(agent, profile.certificate)?;
         let now = self.view.epoch + 1;
         let (state, since) = match agent.state {
             AgentState::Dead if self.draining.contains(&agent.id) && self.active_count() > 0 => {
@@ -127,7 +141,7 @@ impl Members {
                 (alive, if same { agent.joined_epoch } else { now })
             }
         };
-        Ok(profile.agent(agent.id, agent.slot, state, since))
+        Ok(Agent { certificates, ..profile.agent(agent.id, agent.slot, state, since) })
     }
 
     /// Returns the entry of a new member, or of a removed one that kept its id on its disk.

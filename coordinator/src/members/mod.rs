@@ -22,8 +22,10 @@
 //!
 //! This file holds the state and its smallest changes, `step.rs` what each event changes, `join.rs`
 //! how agents become members, `liveness.rs` whose lease is renewed and who is dead, `copies.rs` which
-//! dead agents may be the only ones with some data, `obstacles.rs` what keeps a crawl from going on.
+//! dead agents may be the only ones with some data, `obstacles.rs` what keeps a crawl from going on, `certificates.rs`
+//! by which certificates members speak.
 
+mod certificates;
 mod copies;
 mod cut_links;
 mod event;

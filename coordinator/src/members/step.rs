@@ -36,15 +36,25 @@ impl Members {
     /// Applies a [`MemberEvent::Heartbeat`] without ending any lease. Used when no new view can be
     /// stored, so that members that report stay members. Returns `None` for other events.
     pub fn renew_lease_only(&mut self, event: &MemberEvent, now: Timestamp) -> Option<StepResult> {
-        matches!(event, MemberEvent::Heartbeat(_)).then(|| {
-            self.now = self.now.max(now);
-            self.outdated.map_or_else(|| self.apply(event), Err)
-        })
+        let MemberEvent::Heartbeat(report) = event else { return None };
+        self.now = self.now.max(now);
+        // A certificate would change the view.
+        let report = HeartbeatReport { certificate: None, ..report.clone() };
+        Some(self.outdated.map_or_else(|| self.heartbeat(&report), Err))
     }
 
     fn apply(&mut self, event: &MemberEvent) -> StepResult {
         match *event {
-            MemberEvent::Join { id, disk, process, ref name, ref address, weight, known_epoch } => {
+            MemberEvent::Join {
+                id,
+                disk,
+                process,
+                ref name,
+                ref address,
+                weight,
+                known_epoch,
+                certificate,
+            } => {
                 if known_epoch > self.view.epoch {
                     let member = id.and_then(|id| self.view.agent(id));
                     let is_member = member.is_some_and(|member| {
@@ -52,10 +62,19 @@ impl Members {
                     });
                     return Err(self.on_other_view(known_epoch, is_member));
                 }
-                self.join(id, process, Profile { name, address, weight, disk_id: disk })
+                let profile = Profile { name, address, weight, disk_id: disk, certificate };
+                self.join(id, process, profile)
             }
             MemberEvent::Heartbeat(ref report) => self.heartbeat(report),
             MemberEvent::Drain { id } => self.drain(id),
+            MemberEvent::RequestDrain { id, process } => {
+                self.alive(id)?;
+                self.check_process(id, process)?;
+                self.drain(id)
+            }
+            MemberEvent::AcceptCertificate { id, certificate } => {
+                self.accept_certificate(id, certificate)
+            }
             MemberEvent::Leave { id, process } => self.leave(id, process),
             MemberEvent::ProcessEnded { id, process, cancel_drain } => {
                 self.process_ended(id, process, cancel_drain)
@@ -90,6 +109,9 @@ impl Members {
             lease.process = process;
             lease.heard = Some(now);
             lease.report = report.clone();
+        }
+        if let Some(certificate) = report.certificate {
+            self.on_certificate_reported(id, certificate);
         }
         self.on_copies_reported(id);
         self.check_links();

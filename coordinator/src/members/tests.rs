@@ -13,7 +13,16 @@ fn at(secs: u64) -> Timestamp {
 fn join(id: Option<u32>, process: u64, name: &str) -> MemberEvent {
     let (id, process) = (id.map(AgentId), ProcessId(process));
     let (name, address, disk) = (name.to_owned(), format!("{name}:1"), disk_of(name));
-    MemberEvent::Join { id, disk, process, name, address, weight: 1, known_epoch: 0 }
+    MemberEvent::Join {
+        id,
+        disk,
+        process,
+        name,
+        address,
+        weight: 1,
+        known_epoch: 0,
+        certificate: None,
+    }
 }
 
 fn disk_of(name: &str) -> u64 {
@@ -175,7 +184,16 @@ fn refusals_name_the_cause() {
         let (id, process) = (Some(AgentId(1)), ProcessId(11));
         let (name, address) = (name.to_owned(), address.to_owned());
         let (disk, known_epoch) = (disk_of("a"), 0);
-        MemberEvent::Join { id, disk, process, name, address, weight, known_epoch }
+        MemberEvent::Join {
+            id,
+            disk,
+            process,
+            name,
+            address,
+            weight,
+            known_epoch,
+            certificate: None,
+        }
     };
     for (event, refusal) in [
         (as_a("a", "a:1", 0), MemberRefusal::BadWeight),

@@ -3,6 +3,7 @@
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::view::{AgentState, View};
 use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,7 +29,11 @@ pub async fn start(dir: &Path, lease: Duration) -> Coordinator {
 }
 
 pub async fn start_by(dir: &Path, settings: &Settings) -> Coordinator {
-    let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None, token: None };
+    let listen = Listen {
+        at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        auth: NodeAuth::default(),
+        token: None,
+    };
     Coordinator::start(dir, settings, TypedSettings::new(), listen)
         .await
         .expect("a coordinator starts")

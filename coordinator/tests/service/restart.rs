@@ -6,6 +6,7 @@ use crivello_common::config::{Settings, SieveKind, TypedSettings};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, CoordinatorError, Listen, STATE_FILE};
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -61,7 +62,7 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
 }
 
 async fn refused(dir: &Path, settings: &Settings) -> String {
-    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
+    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), auth: NodeAuth::default(), token: None };
     match Coordinator::start(dir, settings, TypedSettings::new(), listen).await {
         Err(error) => error.to_string(),
         Ok(_) => panic!("the coordinator started"),
@@ -159,7 +160,7 @@ async fn a_start_that_was_cut_off_is_begun_anew() {
 async fn a_taken_port_is_refused() {
     let dir = tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = Listen { at: taken.local_addr().unwrap(), tls: None, token: None };
+    let listen = Listen { at: taken.local_addr().unwrap(), auth: NodeAuth::default(), token: None };
     let error = Coordinator::start(dir.path(), &settings(LONG), TypedSettings::new(), listen)
         .await
         .unwrap_err();

@@ -3,6 +3,7 @@
 use crate::kit::{Client, Doors, LONG, client, endpoint, settings, start};
 use crivello_common::config::Settings;
 use crivello_coordinator::{Coordinator, Listen, stored_settings};
+use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,7 +55,7 @@ async fn an_edit_is_watched_given_to_those_who_join_and_kept_over_a_restart() {
         (kept.live.politeness.delay, kept.fixed.fetch.visits_max),
         (Duration::from_secs(3), 9)
     );
-    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
+    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), auth: NodeAuth::default(), token: None };
     let given = BTreeMap::from([("politeness.delay".to_owned(), "\"10s\"".to_owned())]);
     let again = Coordinator::start(dir.path(), &kept, given.clone(), listen).await.unwrap();
     let mut client = crate::kit::client(&again).await;

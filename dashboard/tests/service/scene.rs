@@ -4,7 +4,7 @@ use crivello_common::config::{Settings, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_dashboard::{Dashboard, Options};
 use crivello_proto::agents::AgentClients;
-use crivello_proto::auth::BearerToken;
+use crivello_proto::auth::NodeAuth;
 use fake_agent::{FakeKind, FakeState};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -74,13 +74,14 @@ impl Scene {
         let mut settings = Settings::default();
         settings.fixed.identity.contact = "me@a.example".to_owned();
         settings.fixed.cluster.lease = lease;
-        let listen = Listen { at: LOOPBACK, tls: None, token: None };
+        let listen = Listen { at: LOOPBACK, auth: NodeAuth::default(), token: None };
         let started = Coordinator::start(dir.path(), &settings, TypedSettings::new(), listen).await;
         let coordinator = started.expect("a coordinator starts");
         let dashboard = Dashboard::bind(LOOPBACK, options).await.expect("a free port");
         let at = dashboard.address();
-        let agents = Arc::new(AgentClients::new(None, BearerToken::new(None)));
-        let dashboard = dashboard.serve(coordinator.local_client(), agents);
+        let client = coordinator.local_client();
+        let agents = Arc::new(AgentClients::new(None, client.clone()));
+        let dashboard = dashboard.serve(client, agents);
         Self {
             coordinator,
             dashboard,

@@ -1,6 +1,6 @@
 //! Count of the pages that exist only in the archive of a removed agent.
 
-use super::{AgentClients, Answer, Client, ask_all};
+use super::{AgentClients, Answer, Client, Scope, ask_all};
 use crate::v1;
 use crivello_common::view::{Agent, AgentId, View};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub async fn archived_only_by(
             let status = clients.status(&agent, &crawl).await?;
             let request = v1::CountArchivedRequest { agent: removed.0 };
             let call = async |mut client: Client| client.count_archived(request).await;
-            let pages = clients.ask_within(COUNT_TIMEOUT, &agent, call).await?.pages;
+            let pages = clients.ask_within(COUNT_TIMEOUT, (&agent, Scope::Read), call).await?.pages;
             let is_settled = status.epoch == epoch && status.handoffs == 0;
             Ok(ArchivedCount { pages, is_settled, replication: status.replication })
         }

@@ -2,12 +2,16 @@
 //! on demand and reused.
 
 mod archived;
+mod call_error;
 mod explain;
+mod tickets;
 
 pub use archived::{ArchivedCount, archived_only_by};
+pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
+pub use tickets::{AgentCredentials, Scope};
 
-use crate::auth::{AuthChannel, BearerToken};
+use crate::auth::AuthChannel;
 use crate::tls::Tls;
 use crate::v1::control_client::ControlClient;
 use crate::{CONTROL_RESPONSE_SIZE_MAX, dial, v1};
@@ -19,6 +23,7 @@ use std::collections::hash_map::Entry;
 use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
+use tickets::TicketBook;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
@@ -36,55 +41,20 @@ const CALLS_MAX: usize = 64;
 /// A client of one agent.
 pub type Client = ControlClient<AuthChannel>;
 
-/// The reason why a call to an agent failed. The message follows the agent's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AgentCallError {
-    /// The agent does not know the call: it has an older version.
-    #[error("cannot do this: it runs an older version of crivello")]
-    Unsupported,
-    /// The agent rejected the request.
-    #[error("{0}")]
-    Rejected(String),
-    /// The agent did not respond.
-    #[error("{0}")]
-    Unreachable(String),
-}
-
-impl AgentCallError {
-    fn other_agent() -> Self {
-        Self::Unreachable("another agent responds at its address".to_owned())
-    }
-}
-
-impl From<Status> for AgentCallError {
-    fn from(status: Status) -> Self {
-        match status.code() {
-            Code::Unimplemented => Self::Unsupported,
-            Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
-                Self::Rejected(status.message().to_owned())
-            }
-            Code::ResourceExhausted => Self::Unreachable(format!("is busy: {}", status.message())),
-            _ => Self::Unreachable(format!("cannot be reached: {}", status.message())),
-        }
-    }
-}
-
-/// The result of a call to an agent.
-pub type Answer<T> = Result<T, AgentCallError>;
-
 /// Connections to agents, by address.
 #[derive(Debug)]
 pub struct AgentClients {
     tls: Option<Tls>,
-    token: BearerToken,
+    tickets: TicketBook,
     channels: Mutex<HashMap<String, Channel>>,
 }
 
 impl AgentClients {
     /// Creates clients without connections.
     #[must_use]
-    pub fn new(tls: Option<Tls>, token: BearerToken) -> Self {
-        Self { tls, token, channels: Mutex::default() }
+    pub fn new(tls: Option<Tls>, credentials: impl Into<AgentCredentials>) -> Self {
+        let tickets = TicketBook::new(credentials.into());
+        Self { tls, tickets, channels: Mutex::default() }
     }
 
     /// Drops the connections to agents that are not in `view`.
@@ -92,18 +62,24 @@ impl AgentClients {
         self.channels.lock().retain(|address, _| view.agents.iter().any(|a| a.address == *address));
     }
 
-    /// Returns a client of `agent`. Nothing is sent yet. Must be called within a runtime.
+    /// Returns a client of `agent` for calls of this scope, for some seconds. Nothing is sent to the
+    /// agent yet.
     ///
     /// # Errors
-    /// Fails if the address is invalid.
-    pub fn client(&self, agent: &Agent) -> Answer<Client> {
+    /// Fails if the address is invalid, or if the coordinator issues no ticket.
+    pub async fn client(&self, agent: &Agent, scope: Scope) -> Answer<Client> {
+        let bearer = self.tickets.for_agent(agent.id, scope).await?;
+        let channel = self.channel(agent)?;
+        let client = ControlClient::new(bearer.wrap(channel));
+        Ok(client.max_decoding_message_size(CONTROL_RESPONSE_SIZE_MAX))
+    }
+
+    fn channel(&self, agent: &Agent) -> Answer<Channel> {
         let mut channels = self.channels.lock();
-        let channel = match channels.entry(agent.address.clone()) {
+        Ok(match channels.entry(agent.address.clone()) {
             Entry::Occupied(channel) => channel.get().clone(),
             Entry::Vacant(place) => place.insert(self.open(&agent.address)?).clone(),
-        };
-        let client = ControlClient::new(self.token.wrap(channel));
-        Ok(client.max_decoding_message_size(CONTROL_RESPONSE_SIZE_MAX))
+        })
     }
 
     fn open(&self, address: &str) -> Answer<Channel> {
@@ -120,7 +96,7 @@ impl AgentClients {
         Ok(dial::lazy(&endpoint, tls))
     }
 
-    /// Calls `agent`.
+    /// Calls `agent`, with a call that changes nothing.
     ///
     /// # Errors
     /// Fails if the call fails or times out.
@@ -129,20 +105,38 @@ impl AgentClients {
         agent: &Agent,
         call: impl AsyncFnOnce(Client) -> Result<Response<T>, Status>,
     ) -> Answer<T> {
-        self.ask_within(CALL_TIMEOUT, agent, call).await
+        self.ask_within(CALL_TIMEOUT, (agent, Scope::Read), call).await
+    }
+
+    /// Calls `agent`, with a call of this scope.
+    ///
+    /// # Errors
+    /// Fails if the call fails or times out.
+    pub async fn ask_in<T>(
+        &self,
+        scope: Scope,
+        agent: &Agent,
+        call: impl AsyncFnOnce(Client) -> Result<Response<T>, Status>,
+    ) -> Answer<T> {
+        self.ask_within(CALL_TIMEOUT, (agent, scope), call).await
     }
 
     /// Calls `agent` with the given timeout.
     async fn ask_within<T>(
         &self,
         limit: Duration,
-        agent: &Agent,
+        (agent, scope): (&Agent, Scope),
         call: impl AsyncFnOnce(Client) -> Result<Response<T>, Status>,
     ) -> Answer<T> {
-        let client = self.client(agent)?;
+        let client = self.client(agent, scope).await?;
         match timeout(limit, call(client)).await {
             Err(_) => Err(AgentCallError::Unreachable("does not respond".to_owned())),
-            Ok(Err(status)) => Err(status.into()),
+            Ok(Err(status)) => {
+                if status.code() == Code::Unauthenticated {
+                    self.tickets.forget();
+                }
+                Err(status.into())
+            }
             Ok(Ok(response)) => Ok(response.into_inner()),
         }
     }

@@ -5,6 +5,7 @@
 mod tests;
 mod write_timeout;
 
+use crate::admission::{Admission, Place};
 use crate::stream::NodeStream;
 use crate::tls::Https;
 use hyper::body::{Body, Incoming};
@@ -13,7 +14,9 @@ use hyper::service::{Service as _, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -73,14 +76,25 @@ pub async fn serve<S, B>(
 {
     let permits = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
+    let admission = Admission::default();
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
+                let place = match is_bounded(peer.ip()) {
+                    false => None,
+                    true => match admission.admit(peer.ip()) {
+                        // The connection is closed: one address must not take all permits.
+                        None => continue,
+                        place => place,
+                    },
+                };
                 let (https, service) = (https.clone(), service.clone());
                 connections.spawn(async move {
-                    if let Err(error) = serve_connection(stream, https, service, limits).await {
+                    if let Err(error) =
+                        serve_connection((stream, place), https, service, limits).await
+                    {
                         tracing::debug!("HTTP connection closed: {error}");
                     }
                     drop(permit);
@@ -95,7 +109,7 @@ pub async fn serve<S, B>(
 }
 
 async fn serve_connection<S, B>(
-    stream: TcpStream,
+    (stream, place): (TcpStream, Option<Place>),
     https: Option<Https>,
     service: S,
     limits: HttpLimits,
@@ -118,7 +132,10 @@ where
         }
     };
     let service = TowerToHyperService::new(service);
+    let place = Mutex::new(place);
     let respond = service_fn(move |request| {
+        // The client has sent a request.
+        drop(place.lock().take());
         let response = timeout(limits.response, service.call(request));
         async { response.await.map_err(|_| late("the response"))?.map_err(io::Error::other) }
     });
@@ -128,6 +145,12 @@ where
         .max_buf_size(HEAD_SIZE_MAX)
         .serve_connection(TokioIo::new(WriteTimeout::new(io, limits.write)), respond);
     served.await.map_err(io::Error::other)
+}
+
+/// Returns true if connections of this address without a request are bounded. All clients of a proxy
+/// on this machine have one address.
+const fn is_bounded(address: IpAddr) -> bool {
+    !address.to_canonical().is_loopback()
 }
 
 fn late(what: &str) -> io::Error {

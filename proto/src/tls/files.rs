@@ -1,7 +1,9 @@
 //! The three TLS files, and the TLS configuration built from them.
 
 use super::Rejection;
+use super::identity::certificate_id;
 use crate::reload::Reloadable;
+use crivello_common::certificate_id::CertificateId;
 use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -90,6 +92,8 @@ pub(super) struct TlsConfig {
     pem: Pem,
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
+    /// Identity of our certificate.
+    pub(super) certificate: Option<CertificateId>,
     /// Reason why other nodes would reject our certificate, if any.
     untrusted: Option<String>,
 }
@@ -123,6 +127,7 @@ impl Reloadable for TlsConfig {
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
                 .build()
                 .map_err(|e| invalid_ca(e.to_string()))?;
+        let certificate = chain.first().and_then(certificate_id);
         let untrusted = verify_own(verifier.as_ref(), &chain);
         let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
@@ -144,7 +149,7 @@ impl Reloadable for TlsConfig {
         server.send_tls13_tickets = 0;
         client.resumption = Resumption::disabled();
         let (server, client) = (Arc::new(server), Arc::new(client));
-        Ok(Self { pem, server, client, untrusted })
+        Ok(Self { pem, server, client, certificate, untrusted })
     }
 
     fn contents(&self) -> &Pem {

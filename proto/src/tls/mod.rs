@@ -5,6 +5,7 @@
 
 mod files;
 mod https;
+mod identity;
 mod rejection;
 #[cfg(test)]
 mod tests;
@@ -14,17 +15,27 @@ pub use https::{Https, HttpsFiles};
 pub(crate) use rejection::RejectionKind;
 pub use rejection::{RejectedBy, Rejection};
 
+use crate::deny::DenyList;
 use crate::rejection_log::RejectionLog;
 use crate::reload::{Reloadable as _, Reloading};
+use crivello_common::certificate_id::CertificateId;
 use files::TlsConfig;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use identity::certificate_id;
+use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
+
+/// The certificate of the other end of a connection, and what ends when it is refused.
+type Identified = (Option<CertificateId>, Option<BoxFuture<'static, ()>>);
 
 /// Mutual TLS: a node without a certificate of our authority is rejected, in both directions.
 /// Clones share the configuration.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<Reloading<TlsConfig>>,
+    deny: Option<DenyList>,
     /// Limits log messages about outgoing connections.
     pub(crate) log: Arc<RejectionLog>,
 }
@@ -47,7 +58,38 @@ impl Tls {
     }
 
     fn with(config: Reloading<TlsConfig>) -> Self {
-        Self { config: Arc::new(config), log: Arc::default() }
+        Self { config: Arc::new(config), deny: None, log: Arc::default() }
+    }
+
+    /// Refuses the certificates of a deny list, in both directions and also on open connections.
+    #[must_use]
+    pub fn denying(self, deny: Option<DenyList>) -> Self {
+        Self { deny, ..self }
+    }
+
+    /// Returns the identity of this node's certificate in force.
+    #[must_use]
+    pub fn certificate(&self) -> Option<CertificateId> {
+        self.config.now().certificate
+    }
+
+    /// Returns the identity of the certificate of the other end.
+    ///
+    /// # Errors
+    /// The rejection, if it is in the deny list.
+    pub(crate) fn identify(
+        &self,
+        chain: Option<&[CertificateDer<'_>]>,
+    ) -> Result<Identified, Rejection> {
+        let certificate = chain.and_then(<[_]>::first).and_then(certificate_id);
+        let Some((id, deny)) = certificate.zip(self.deny.clone()) else {
+            return Ok((certificate, None));
+        };
+        if deny.has_certificate(id) {
+            let why = format!("its certificate {id} is in the deny list");
+            return Err(Rejection::new(RejectedBy::Local, RejectionKind::Denied, why));
+        }
+        Ok((certificate, Some(deny.refuses(id).boxed())))
     }
 
     /// Spawns a task that reads the files every second while this value or a clone exists. A change

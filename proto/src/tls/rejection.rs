@@ -26,6 +26,8 @@ pub(crate) enum RejectionKind {
     Name,
     NotTls,
     Token,
+    Denied,
+    TooMany,
     Other,
     Broken,
 }

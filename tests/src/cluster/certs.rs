@@ -1,4 +1,4 @@
-//! Certificates and a token, made with the commands that users run.
+//! Certificates, a node secret and a token, made with the commands that users run.
 
 use super::member::COORDINATOR;
 use crate::running::{DEADLINE, output_within};
@@ -9,15 +9,15 @@ use std::process::Command;
 /// Name of the certificate that commands use.
 pub const PEOPLE: &str = "people";
 
-/// A directory made by `crivello certs`, with a token.
+/// A directory made by `crivello certs`, with a node secret and a token.
 #[derive(Clone, Debug)]
 pub struct Certs {
     dir: PathBuf,
 }
 
 impl Certs {
-    /// Creates an authority, certificates for these nodes, the coordinator and commands, and a
-    /// token.
+    /// Creates an authority, certificates for these nodes, the coordinator and commands, a node secret
+    /// and a token.
     ///
     /// # Panics
     /// Panics if they cannot be made.
@@ -25,7 +25,9 @@ impl Certs {
     pub fn make(dir: &Path, nodes: &[&str]) -> Self {
         let out = dir.display().to_string();
         run(&[&["certs", "--out", &out, COORDINATOR, PEOPLE], nodes].concat());
-        run(&["token", "--out", &dir.join("token").display().to_string()]);
+        for secret in ["token", "node-secret"] {
+            run(&["token", "--out", &dir.join(secret).display().to_string()]);
+        }
         Self { dir: dir.to_owned() }
     }
 
@@ -50,19 +52,32 @@ impl Certs {
         words.into_iter().zip(files).flat_map(|(w, f)| [w.to_owned(), file(&f)]).collect()
     }
 
-    /// Returns the options of a node's TLS files for browsers.
+    /// Returns the options of a node's TLS files for browsers, and of the token of its readers.
     #[must_use]
     pub fn https_of(&self, name: &str) -> Vec<String> {
         let file = |name: String| self.dir.join(name).display().to_string();
         let (cert, key) = (file(format!("{name}.pem")), file(format!("{name}.key")));
-        ["--http-cert".to_owned(), cert, "--http-key".to_owned(), key].to_vec()
+        let mut words = vec!["--http-cert".to_owned(), cert, "--http-key".to_owned(), key];
+        if name != COORDINATOR {
+            words.extend(["--http-token-file".to_owned(), file("token".to_owned())]);
+        }
+        words
     }
 
-    /// Returns the options of a node's TLS files and of the token.
+    /// Returns the options of the files of a node, or of commands: TLS, and the secrets that it needs.
     #[must_use]
     pub fn of(&self, name: &str) -> Vec<String> {
-        let token = self.dir.join("token").display().to_string();
-        [self.tls_of(name), vec!["--token-file".to_owned(), token]].concat()
+        let option = |flag: &str, file: &str| {
+            vec![flag.to_owned(), self.dir.join(file).display().to_string()]
+        };
+        let (token, secret) =
+            (option("--token-file", "token"), option("--node-secret-file", "node-secret"));
+        let secrets = match name {
+            PEOPLE => token,
+            COORDINATOR => [token, secret].concat(),
+            _ => secret,
+        };
+        [self.tls_of(name), secrets].concat()
     }
 }
 

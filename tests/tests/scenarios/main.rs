@@ -9,6 +9,7 @@ mod chaos_processes;
 mod cluster;
 mod cluster_schedules;
 mod control;
+mod control_plane;
 mod cost_ceilings;
 mod deadline;
 mod exactly_once;

@@ -8,6 +8,7 @@ use crivello_agent::Crawl;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::metrics::{FamilyInfo, MetricKind};
 use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::auth::NodeAuth;
 use crivello_tests::metrics::{Page, parse, uses};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -148,7 +149,7 @@ fn a_coordinator_tells_what_is_described() {
     let dir = tempfile::tempdir().expect("a directory");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listen = Listen { at, tls: None, token: None };
+    let listen = Listen { at, auth: NodeAuth::default(), token: None };
     let settings = settings();
     let begun = Coordinator::start(dir.path(), &settings, TypedSettings::new(), listen);
     let coordinator = runtime.block_on(begun).expect("the coordinator starts");

@@ -95,7 +95,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
         let id = cluster.process(name).id();
         let words = fs::read(format!("/proc/{id}/cmdline")).expect("read");
         let words = String::from_utf8_lossy(&words);
-        assert!(words.contains("token"), "{words}");
+        assert!(words.contains("node-secret"), "{words}");
         assert_eq!(shown(&secrets, &words), None::<&str>, "{name}'s command line");
     }
     cluster.finish(0);
@@ -105,10 +105,10 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     }
 }
 
-/// Returns the token, and the lines of all keys.
+/// Returns the secrets, and the lines of all keys.
 fn secrets(certs: &Certs) -> Vec<String> {
     let read = |file: &str| fs::read_to_string(certs.dir().join(file)).expect("read");
-    let files = ["token", "coordinator.key", "a.key", "b.key", "people.key"];
+    let files = ["token", "node-secret", "coordinator.key", "a.key", "b.key", "people.key"];
     let text: String = files.map(read).concat();
     let secrets = text.lines().filter(|line| !line.starts_with("-----"));
     let secrets: Vec<String> = secrets.map(str::to_owned).collect();
@@ -208,16 +208,19 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
 }
 
 #[test]
-fn the_token_changes_under_a_cluster_that_works_on() {
+fn the_secrets_change_under_a_cluster_that_works_on() {
     let mut cluster = cluster(8, 12, 500).with_certs(&["a", "b"]).start_until(2, 0.05);
     let (certs, connections) = (cluster.certs().clone(), cluster.connections());
     let old = cluster.dir().join("old");
     copy(certs.dir(), &old, "");
 
     // An invalid file changes nothing.
-    let token = certs.dir().join("token");
+    let [token, secret] = ["token", "node-secret"].map(|file| certs.dir().join(file));
     fs::write(&token, "short\n").expect("written");
-    cluster.until("a logs it", |cluster| cluster.said_by("a").contains("is too short"));
+    fs::write(&secret, "short\n").expect("written");
+    for node in ["coordinator", "a"] {
+        cluster.until("the node logs it", |cluster| cluster.said_by(node).contains("is too short"));
+    }
     let with_old = certs.clone().moved_to(&old);
     let url = cluster.url();
     let ask = |certs: &Certs| {
@@ -230,9 +233,13 @@ fn the_token_changes_under_a_cluster_that_works_on() {
 
     let new = Certs::make(&cluster.dir().join("new"), &[]);
     fs::copy(new.dir().join("token"), &token).expect("copied");
-    for node in ["coordinator", "a", "b"] {
-        cluster.until(&format!("{node} uses the new token"), |cluster| {
-            cluster.said_by(node).contains("from now on, calls need the token in")
+    fs::copy(new.dir().join("node-secret"), &secret).expect("copied");
+    for (node, file) in
+        [("coordinator", &token), ("coordinator", &secret), ("a", &secret), ("b", &secret)]
+    {
+        let line = format!("from now on, calls need the secret in {}", file.display());
+        cluster.until(&format!("{node} uses the new file"), |cluster| {
+            cluster.said_by(node).contains(&line)
         });
     }
     let (code, said) = ask(&with_old);
@@ -246,7 +253,7 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     }
 }
 
-/// An agent requests its own drain like an operator, with the token.
+/// An agent requests its own drain. It has no token of people.
 #[test]
 fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
     let mut cluster = cluster(2, 1, 250).with_certs(&["a", "b"]).start(1);
@@ -283,45 +290,44 @@ fn wait_for_change(cluster: &mut Cluster, times: usize) {
 }
 
 #[test]
-fn nobody_listens_to_other_machines_without_certificates_and_a_token() {
+fn nobody_listens_to_other_machines_without_certificates_and_secrets() {
+    const TLS: &str = "--tls-cert, --tls-key and --tls-ca";
     let dir = tempfile::tempdir().expect("a directory");
     let certs = Certs::make(&dir.path().join("papers"), &["a"]);
-    let token = certs.dir().join("token").display().to_string();
+    let file = |name: &str| certs.dir().join(name).display().to_string();
+    let token = vec!["--token-file".to_owned(), file("token")];
+    let secret = vec!["--node-secret-file".to_owned(), file("node-secret")];
     let tls = certs.tls_of("a");
-    let token = vec!["--token-file".to_owned(), token];
     let data = dir.path().join("data").display().to_string();
-    for subcommand in [
-        &["coordinator", "--contact=me@a.example"][..],
-        &["agent", "--coordinator=https://127.0.0.1:1"],
-        &["agent", "--coordinator=http://127.0.0.1:1"],
+    let coordinator = ["coordinator", "--contact=me@a.example"];
+    let (https, http) = (
+        ["agent", "--coordinator=https://127.0.0.1:1"],
+        ["agent", "--coordinator=http://127.0.0.1:1"],
+    );
+    let (no_token, no_secret) = ("--token-file (", "--node-secret-file (");
+    let wide = "--listen=0.0.0.0:0";
+    for (words, at, given, missing) in [
+        (coordinator, wide, vec![], &[TLS, no_token, no_secret][..]),
+        (coordinator, wide, [&token[..], &secret].concat(), &[TLS]),
+        (coordinator, wide, [&tls[..], &secret].concat(), &[no_token]),
+        (coordinator, wide, [&tls[..], &token].concat(), &[no_secret]),
+        (coordinator, "--listen=127.0.0.1:0", token, &[no_secret]),
+        (coordinator, "--listen=127.0.0.1:0", secret.clone(), &[no_token]),
+        (http, wide, vec![], &[TLS, no_secret]),
+        (http, wide, secret, &[TLS]),
+        (https, wide, tls, &[no_secret]),
     ] {
-        let secure = subcommand[1].contains("https");
-        let cases = [
-            (
-                Vec::new(),
-                &["--tls-cert, --tls-key and --tls-ca", "--token-file (", "--insecure"][..],
-            ),
-            (token.clone(), &["--tls-cert, --tls-key and --tls-ca", "--insecure"]),
-            (tls.clone(), &["--token-file (", "--insecure"]),
-        ];
-        for (given, missing) in cases {
-            if subcommand[0] == "agent" && secure != given.contains(&"--tls-cert".to_owned()) {
-                continue;
-            }
-            let mut command = Command::new(binary());
-            command.args(subcommand).args(["--listen=0.0.0.0:0", "--data", &data]).args(&given);
-            command.env_remove("CRIVELLO_TOKEN_FILE");
-            let output = output_within(&mut command, DEADLINE);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(64), "{subcommand:?} {given:?}: {said}");
-            for word in missing {
-                assert!(said.contains(word), "{subcommand:?} {given:?}: no {word:?} in {said}");
-            }
-            let given_is_missing = given
-                .iter()
-                .any(|word| word.starts_with("--") && said.contains(&format!("give {word}")));
-            assert!(!given_is_missing, "{said}");
-            assert!(!Path::new(&data).exists(), "a crawl was started");
+        let mut command = Command::new(binary());
+        command.args(words).args([at, "--data", &data]).args(&given);
+        command.env_remove("CRIVELLO_TOKEN_FILE").env_remove("CRIVELLO_NODE_SECRET_FILE");
+        let output = output_within(&mut command, DEADLINE);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{words:?} {given:?}: {said}");
+        assert!(said.contains("--insecure"), "{said}");
+        for what in [TLS, no_token, no_secret] {
+            let is_missing = missing.contains(&what);
+            assert_eq!(said.contains(what), is_missing, "{words:?} {given:?}: {what}: {said}");
         }
+        assert!(!Path::new(&data).exists(), "a crawl was started");
     }
 }

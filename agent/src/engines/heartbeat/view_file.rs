@@ -3,6 +3,7 @@
 
 use crivello_common::runtime::replace_file;
 use crivello_common::view::View;
+use crivello_proto::signing::ViewBook;
 use crivello_proto::{cluster_view, v1};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,11 @@ impl ViewFile {
         Self { path, crawl_id, settings: watch::Sender::new((revision, settings)) }
     }
 
+    /// Returns the id of the crawl.
+    pub fn crawl_id(&self) -> &str {
+        &self.crawl_id
+    }
+
     /// Replaces the settings.
     pub fn put_settings(&self, revision: u64, toml: String) {
         self.settings.send_replace((revision, toml));
@@ -32,7 +38,7 @@ impl ViewFile {
 
     /// Writes the file whenever the view or the settings have changed. Never returns while there are
     /// views.
-    pub async fn keep(&self, mut views: watch::Receiver<Option<Arc<View>>>) {
+    pub async fn keep(&self, mut views: watch::Receiver<Option<Arc<View>>>, book: &ViewBook) {
         let mut settings = self.settings.subscribe();
         loop {
             let view = views.borrow_and_update().clone();
@@ -40,7 +46,7 @@ impl ViewFile {
             if let Some(view) = view {
                 let content = cluster_view::encode(&v1::ClusterView {
                     crawl_id: self.crawl_id.clone(),
-                    view: Some(view.as_ref().into()),
+                    view: book.message(view.epoch).or_else(|| Some(view.as_ref().into())),
                     settings: toml,
                     settings_revision,
                 });

@@ -17,7 +17,7 @@ const WELL: AgentId = AgentId(3);
 async fn all_arrives_in_order_and_as_it_was() {
     let node = node(None).await;
     let view = view(5, &[node.server.address()]);
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let mut sent: Vec<_> = (0..1_000).map(facts).collect();
@@ -41,7 +41,7 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
     let first = node(None).await;
     let (at, inbox) = (first.server.address(), Arc::clone(&first.inbox));
     let view = view(1, &[at]);
-    first.views.send_replace(Some(Arc::clone(&view)));
+    first.show(Arc::clone(&view));
     inbox.hold.store(true, SeqCst);
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
@@ -59,7 +59,7 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
     assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id: ids[0] });
     drop((first, held));
     let second = node_at(at, Arc::default(), None).await;
-    second.views.send_replace(Some(view));
+    second.show(view);
     for &id in ids[1..4].iter().chain(&ids[5..]) {
         assert_eq!(
             next_event(&mut events).await,
@@ -80,7 +80,7 @@ async fn no_packet_overtakes_one_that_found_no_room() {
     let node = node(None).await;
     *node.inbox.no_room.lock() = vec![3, 4, 30, 50];
     let view = view(1, &[node.server.address()]);
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let sent: Vec<_> = (0..100).map(facts).collect();
@@ -114,8 +114,8 @@ async fn one_that_never_answers_delays_nobody() {
         }
     });
     let view = view(1, &addresses);
-    slow.views.send_replace(Some(Arc::clone(&view)));
-    well.views.send_replace(Some(Arc::clone(&view)));
+    slow.show(Arc::clone(&view));
+    well.show(Arc::clone(&view));
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let all = async {
@@ -145,7 +145,7 @@ async fn what_waits_is_bounded_on_both_sides() {
     let node = node(None).await;
     node.inbox.hold.store(true, SeqCst);
     let view = view(1, &[node.server.address()]);
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     // By number,

@@ -16,7 +16,7 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
 async fn batches_of_ip_leases_arrive_unchanged() {
     let node = node(None).await;
     let view = view(5, &[node.server.address()]);
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     let (outgoing, _hears) = sender(None);
     outgoing.set_view(&view);
     let (requested_at, rest) = (Timestamp(1_700_000_000_000_001), Duration::from_micros(1_234_567));
@@ -57,7 +57,7 @@ async fn batches_of_ip_leases_arrive_unchanged() {
 async fn an_address_that_is_none_is_refused() {
     let node = node(None).await;
     let address = node.server.address();
-    node.views.send_replace(Some(view(1, &[address])));
+    node.show(view(1, &[address]));
     let mut client = PeerClient::connect(format!("http://{address}")).await.unwrap();
     for bytes in [&[][..], &[1, 2, 3], &[0; 17]] {
         let from_borrower = vec![v1::IpLeaseFromBorrower {

@@ -3,11 +3,14 @@
 use crate::messages::{Ack, RobotsOutcome};
 use crate::peers::{
     Body, ExtraServices, LeaseBatch, Outgoing, PacketOrigin, PeerEvent, PeerHandler, PeerServer,
+    PeerTrust,
 };
 use bytes::Bytes;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
+use crivello_proto::auth::NodeAuth;
+use crivello_proto::signing::{SigningKey, ViewSigner};
 use crivello_proto::tls::Tls;
 use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -82,6 +85,7 @@ impl PeerHandler for Inbox {
 pub struct Node {
     pub server: PeerServer,
     pub views: watch::Sender<Option<Arc<View>>>,
+    pub trust: PeerTrust,
     pub inbox: Arc<Inbox>,
 }
 
@@ -98,10 +102,28 @@ pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<Tls>) -> Nod
     let (views, seen) = watch::channel(None);
     let receiver = Arc::clone(&inbox) as Arc<dyn PeerHandler>;
     let beside = ExtraServices::default();
-    let server = PeerServer::start(listener(at).await, tls, seen, receiver, beside, Clock::start())
-        .await
-        .unwrap();
-    Node { server, views, inbox }
+    let (listener, trust) = (listener(at).await, trust(tls));
+    let start = PeerServer::start(listener, trust.clone(), seen, receiver, beside, Clock::start());
+    Node { server: start.await.unwrap(), views, trust, inbox }
+}
+
+impl Node {
+    /// Puts a view of the coordinator in force.
+    pub fn show(&self, view: Arc<View>) {
+        self.trust.book.accept(signer().message(&view)).unwrap();
+        self.views.send_replace(Some(view));
+    }
+}
+
+/// The coordinator that all nodes trust.
+pub fn signer() -> ViewSigner {
+    ViewSigner::new(SigningKey::from_seed([7; 32]).unwrap(), "c".to_owned())
+}
+
+pub fn trust(tls: Option<Tls>) -> PeerTrust {
+    let trust = PeerTrust { auth: NodeAuth { tls, ..NodeAuth::default() }, ..PeerTrust::default() };
+    trust.book.pin(signer().key().public(), "c");
+    trust
 }
 
 /// A view of [`ME`], who is not reachable, and the others from [`PEER`] on.
@@ -118,13 +140,14 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
         joined_epoch: 1,
         disk_id: u64::from(n) + 1,
         unreplicated: false,
+        certificates: Vec::new(),
     });
     Arc::new(View { epoch, agents: agents.collect(), ..View::default() })
 }
 
 pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<PeerEvent>) {
     let (event, events) = mpsc::channel(8_192);
-    (Outgoing::new(ME, tls, Handle::current(), event, Clock::start()), events)
+    (Outgoing::new(ME, trust(tls), Handle::current(), event, Clock::start()), events)
 }
 
 /// Distinct bytes for every `n`, none of them text.

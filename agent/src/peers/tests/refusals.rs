@@ -1,4 +1,4 @@
-use super::kit::{ME, PEER, facts, next_event, node, sender, until, view};
+use super::kit::{ME, PEER, facts, next_event, node, sender, signer, until, view};
 use crate::messages::Ack;
 use crate::peers::{Body, PeerEvent, PeerReply, RejectReason};
 use crivello_common::time::Clock;
@@ -19,7 +19,7 @@ use tonic::{Code, Status};
 async fn who_is_behind_is_shown_the_view_and_begins_anew() {
     let node = node(None).await;
     let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
-    node.views.send_replace(Some(Arc::clone(&new)));
+    node.show(Arc::clone(&new));
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&old);
     outgoing.offer(PEER, facts(1)).unwrap();
@@ -50,7 +50,7 @@ async fn who_is_ahead_waits_for_the_other() {
     sleep(Duration::from_millis(200)).await;
     assert_eq!(outgoing.renew_peer_lease(PEER).await.unwrap(), PeerReply::ViewMismatch(None));
     assert!(node.inbox.got.lock().is_empty());
-    node.views.send_replace(Some(view));
+    node.show(view);
     for id in ids {
         assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id });
     }
@@ -61,13 +61,13 @@ async fn who_is_ahead_waits_for_the_other() {
 async fn the_house_may_know_of_a_later_view_first() {
     let node = node(None).await;
     let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
-    node.views.send_replace(Some(Arc::clone(&old)));
+    node.show(Arc::clone(&old));
     node.inbox.hold.store(true, SeqCst);
     let (outgoing, mut events) = sender(None);
     outgoing.set_view(&old);
     outgoing.offer(PEER, facts(1)).unwrap();
     let ack = until(async || node.inbox.held.lock().pop()).await;
-    node.views.send_replace(Some(Arc::clone(&new)));
+    node.show(Arc::clone(&new));
     ack.send(Ack::OtherEpoch).unwrap();
     assert_eq!(next_event(&mut events).await, PeerEvent::View(new));
 }
@@ -92,10 +92,10 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
     let node = node(None).await;
     let mut view = view(4, &[node.server.address(); 1]);
     Arc::get_mut(&mut view).unwrap().agents[1].state = AgentState::Dead;
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     for (epoch, sender) in [(4, 9), (4, 1), (5, ME.0), (0, u32::MAX)] {
         let reply = send(&node, vec![packet(epoch, sender, Some(facts(1)))]).await.unwrap();
-        let shown = (epoch < 4).then(|| v1::View::from(view.as_ref()));
+        let shown = (epoch < 4).then(|| signer().message(&view));
         let refused = v1::ViewMismatch { epoch: 4, view: shown };
         let outcome = Some(Outcome::ViewMismatch(refused));
         assert_eq!(reply, v1::Acknowledgement { id: 7, outcome });

@@ -11,7 +11,7 @@ use tonic::Code;
 async fn whatever_is_found_for_another_agent_arrives_as_it_was() {
     let node = node(None).await;
     let view = view(5, &[node.server.address()]);
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     let (outgoing, _hears) = sender(None);
     outgoing.set_view(&view);
     let url = |n: u32| CrawlUrl::parse(&format!("http://{n}.example/robots.txt")).unwrap();
@@ -38,7 +38,7 @@ async fn whatever_is_found_for_another_agent_arrives_as_it_was() {
 async fn a_url_that_is_none_is_refused() {
     let node = node(None).await;
     let address = node.server.address();
-    node.views.send_replace(Some(view(1, &[address])));
+    node.show(view(1, &[address]));
     let mut client = PeerClient::connect(format!("http://{address}")).await.unwrap();
     for url in ["", "robots.txt", "ftp://a.example/robots.txt"] {
         let envelope = Some(v1::Envelope { sender: ME.0, epoch: 1, ..Default::default() });

@@ -35,7 +35,7 @@ async fn only_those_of_the_same_authority_speak() {
     let (ours, theirs) = (Authority::new(), Authority::new());
     let node = node(Some(Tls::of(ours.member()).unwrap())).await;
     let view = view(1, &[node.server.address()]);
-    node.views.send_replace(Some(Arc::clone(&view)));
+    node.show(Arc::clone(&view));
     // A client that trusts our authority, with a certificate of another one.
     let impostor = Pem { ca: ours.pem.clone().into_bytes(), ..theirs.member() };
     for stranger in [None, Some(theirs.member()), Some(impostor)] {

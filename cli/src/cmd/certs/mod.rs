@@ -83,10 +83,11 @@ fn next_steps(dir: &Path, node: &str, renewed: bool) -> String {
         );
     }
     format!(
-        "next: copy {dir}/ca.pem, its own NAME.pem and NAME.key, and a token (`crivello token --out \
-         {dir}/token` creates one) to each node, but {dir}/ca.key to none. Then start each node \
-         with, for example,\n  --tls-cert {node}.pem --tls-key {node}.key --tls-ca ca.pem \
-         --token-file token\nand agents and commands with --coordinator https://HOST:PORT, where \
-         HOST is one of the names in the coordinator's certificate"
+        "next: copy {dir}/ca.pem, its own NAME.pem and NAME.key, and a node secret (`crivello token \
+         --out {dir}/node-secret` creates one) to each node, but {dir}/ca.key to none. Then start \
+         each node with, for example,\n  --tls-cert {node}.pem --tls-key {node}.key --tls-ca ca.pem \
+         --node-secret-file node-secret\nand agents and commands with --coordinator \
+         https://HOST:PORT, where HOST is one of the names in the coordinator's certificate. The \
+         coordinator and commands also need --token-file, with a token of people"
     )
 }

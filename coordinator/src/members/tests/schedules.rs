@@ -21,7 +21,7 @@ fn any_event() -> impl Strategy<Value = Happening> {
     let event = prop_oneof![
         4 => (proptest::option::of(id()), process(), "[a-e]", "[a-e]:1", (1..4_u16, 1..9_u64))
             .prop_map(|(id, process, name, address, (weight, disk))| {
-                MemberEvent::Join { id, disk, process, name, address, weight, known_epoch: 0 }
+                MemberEvent::Join { id, disk, process, name, address, weight, known_epoch: 0, certificate: None }
             }),
         4 => (id(), process())
             .prop_map(|(id, process)| MemberEvent::Heartbeat(report(id.0, process.0))),

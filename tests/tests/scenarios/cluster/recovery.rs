@@ -6,6 +6,7 @@
 //! archive is harmed; what it had is not fetched by anyone.
 
 use super::{IN_FLIGHT, cluster, finish, web};
+use crivello_tests::Cluster;
 use crivello_tests::cluster::COORDINATOR;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use std::process::Command;
 /// The agents crawl on meanwhile; nothing is fetched twice.
 #[test]
 fn a_lost_coordinator_is_made_anew_from_the_views_of_its_agents() {
-    let mut cluster = cluster(web(40)).start_until(3, 0.2);
+    let mut cluster =
+        cluster(web(40)).allow_log_line("is not signed by the coordinator").start_until(3, 0.2);
     let listing = cluster.listing();
     let before = listing["epoch"].as_u64().expect("an epoch");
     let address = |n: usize| listing["agents"][n]["address"].as_str().expect("text").to_owned();
@@ -34,7 +36,29 @@ fn a_lost_coordinator_is_made_anew_from_the_views_of_its_agents() {
     // A second time, there is a record, which is not overwritten.
     let again = crivello_tests::output_within(&mut command, crivello_tests::DEADLINE);
     assert_eq!(again.status.code(), Some(64), "{}", String::from_utf8_lossy(&again.stderr));
+    // The new record comes with a new signing key. Two agents accept it in time.
+    let (_, rest) = said.split_once("accept-coordinator-key ").expect("the key is shown");
+    let key = rest.split_whitespace().next().expect("the key").to_owned();
+    let accept = |cluster: &Cluster, agent: &str| {
+        let mut command = Command::new(crivello_tests::binary());
+        let data = cluster.disk(agent);
+        command.args(["accept-coordinator-key", &key, "--data"]).arg(data);
+        let output = crivello_tests::output_within(&mut command, crivello_tests::DEADLINE);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    accept(&cluster, "a");
+    accept(&cluster, "b");
     cluster.start_coordinator();
+    cluster.until("c refuses the coordinator with another key", |cluster| {
+        let said = cluster.said_by("c");
+        said.contains("is not signed by the coordinator of this crawl")
+            && said.contains("crivello accept-coordinator-key KEY")
+    });
+    let listing = cluster.listing();
+    let c =
+        listing["agents"].as_array().and_then(|agents| agents.iter().find(|a| a["name"] == "c"));
+    assert!(c.is_some_and(|c| c["epoch"] != listing["epoch"]), "c took over a view: {listing}");
+    accept(&cluster, "c");
     cluster.until("all agents use its view", |cluster| {
         let listing = cluster.listing();
         let epoch = listing["epoch"].as_u64().unwrap_or_default();

@@ -48,7 +48,16 @@ impl World {
                 let (disk, name) = (n.disk, n.name());
                 let address = format!("{name}:1");
                 let known_epoch = 0;
-                MemberEvent::Join { id, disk, process, name, address, weight: 1, known_epoch }
+                MemberEvent::Join {
+                    id,
+                    disk,
+                    process,
+                    name,
+                    address,
+                    weight: 1,
+                    known_epoch,
+                    certificate: None,
+                }
             }
             (Some(id), false) => {
                 let epoch = n.epoch();

@@ -225,6 +225,7 @@ impl World {
             joined_epoch: self.view.epoch + 1,
             disk_id: u64::from(id.0) + 1,
             unreplicated: false,
+            certificates: Vec::new(),
         });
         self.begin_life(id);
         self.tell_view();
