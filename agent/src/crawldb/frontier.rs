@@ -71,6 +71,20 @@ impl Frontier {
         self.hosts.change(host, |entry| entry.row.robots = true);
     }
 
+    /// Returns the robots rows of a host that is in memory.
+    pub fn read_robots(&self, host: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
+        let mut robots = Vec::new();
+        if self.hosts.get(host).is_some_and(|entry| entry.row.robots) {
+            let from = keys::host(host);
+            self.disk.walk(Family::Robots, &from, &keys::end_of_host(host), |key, value| {
+                let (_, origin) = keys::read_robots(key)?;
+                robots.push((origin, RobotsRecord::decode(value)?));
+                Ok(true)
+            })?;
+        }
+        Ok(robots)
+    }
+
     /// Returns the next queue key in the order of first appearance.
     pub fn next_queue_key(&mut self) -> QueueKey {
         let seq = self.totals.next_seq;

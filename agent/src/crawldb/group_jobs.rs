@@ -5,7 +5,6 @@
 
 use super::GroupRows;
 use super::frontier::Frontier;
-use super::serve::read_robots;
 use crate::messages::{PRIORITY_PENDING, Queued};
 use crate::storage::values::{HostRow, decode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
@@ -259,7 +258,7 @@ impl GroupJob {
                 frontier.hosts.change(host, |_| {});
                 continue;
             }
-            let robots = read_robots(frontier, host)?;
+            let robots = frontier.read_robots(host)?;
             let rules = robots.iter().filter_map(|(_, record)| record.rules.as_ref());
             let crawl_delay = rules.clone().filter_map(|rules| rules.crawl_delay()).max();
             let bytes: usize = rules.map(|rules| rules.heap_size()).sum();

@@ -8,7 +8,7 @@ use super::host_in_memory::HostInMemory;
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
 use crate::messages::{DueHost, Finder, QueueKey, Queued, RobotsRecord, ToWorkbench};
 use crate::storage::values::decode_queued;
-use crate::storage::{DiskError, Family, Row, keys};
+use crate::storage::{DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::time::Timestamp;
@@ -227,7 +227,7 @@ impl Server {
             }
         };
         let (urls, more) = self.read_window(frontier, host, pages_left)?;
-        let robots = read_robots(frontier, host)?;
+        let robots = frontier.read_robots(host)?;
         if !urls.is_empty() && frontier.limits.pages_per_domain_max.is_some() {
             frontier.hosts.reserve(host, pages_left);
         }
@@ -325,7 +325,7 @@ fn answer_host_request(
     name: Arc<str>,
 ) -> Result<Option<ToWorkbench>, DiskError> {
     frontier.hosts.load(&[host])?;
-    let robots = read_robots(frontier, host)?;
+    let robots = frontier.read_robots(host)?;
     match frontier.hosts.get(host) {
         None => frontier.add_host(host, name, Finder::ROBOTS),
         Some(entry) if entry.is_named(host, &name) => {}
@@ -359,23 +359,6 @@ fn due_without_urls(
         resolved: entry.row.resolved,
         answered: entry.row.answered,
     }
-}
-
-/// Returns the robots rows of a host.
-pub(super) fn read_robots(
-    frontier: &Frontier,
-    host: HostKey,
-) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
-    let mut robots = Vec::new();
-    if frontier.hosts.get(host).is_some_and(|entry| entry.row.robots) {
-        let from = keys::host(host);
-        frontier.disk.walk(Family::Robots, &from, &keys::end_of_host(host), |key, value| {
-            let (_, origin) = keys::read_robots(key)?;
-            robots.push((origin, RobotsRecord::decode(value)?));
-            Ok(true)
-        })?;
-    }
-    Ok(robots)
 }
 
 /// Returns the first key of `schedule` after `key`.

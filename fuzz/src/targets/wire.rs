@@ -61,6 +61,7 @@ pub fn sample_view(epoch: u64, second: AgentState) -> View {
         joined_epoch: 1,
         disk_id: u64::from(id),
         unreplicated: false,
+        certificates: Vec::new(),
     };
     let agents = [(1, AgentState::Active), (2, second), (3, AgentState::Active)];
     View { epoch, run: RunState::Running, agents: agents.map(agent).to_vec(), refetched: vec![] }
