@@ -121,7 +121,7 @@ mod tests {
         BearerToken::ticket(&[0, 0xff, 7]).add_to(&mut request);
         let header = request.metadata().get("authorization").unwrap();
         assert_eq!(ticket_in(header.as_bytes()), Some(vec![0, 0xff, 7]));
-        for wrong in ["", "Ticket", "Bearer AP8H", "Ticket !", "Ticket AP8", "AP8H"] {
+        for wrong in ["", "Ticket", "Bearer AP8H", "Ticket !", "Ticket AP8H!", "AP8H"] {
             assert_eq!(ticket_in(wrong.as_bytes()), None, "{wrong}");
         }
     }

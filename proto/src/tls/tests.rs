@@ -193,7 +193,10 @@ fn invalid_files_are_rejected_without_showing_the_key() {
         assert!(!secret.lines().any(|line| shown.contains(line)), "{shown}");
     }
     let shown = format!("{:?} {:?}", good, tls(good.clone()));
-    assert!(shown.starts_with("Pem Tls { config: the TLS files, log: RejectionLog "), "{shown}");
+    assert!(
+        shown.starts_with("Pem Tls { config: the TLS files, deny: None, log: RejectionLog "),
+        "{shown}"
+    );
     let secret = String::from_utf8(good.key).unwrap();
     assert!(!secret.lines().any(|line| shown.contains(line)), "{shown}");
 }
@@ -282,7 +285,8 @@ async fn many_silent_connections_do_not_block_others() {
     let ours = Authority::new("ours");
     let at = echo(tls(ours.node())).await;
     let mut silent = Vec::new();
-    for _ in 0..200 {
+    // Fewer than the bound for one address.
+    for _ in 0..60 {
         silent.push(TcpStream::connect(at).await.unwrap());
     }
     let connected = timeout(PATIENCE, call(at, &ours.node())).await.unwrap();

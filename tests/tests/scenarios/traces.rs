@@ -5,14 +5,17 @@
 //! of order; a lost collector stops the crawl; a failure is not traced because its URL was not
 //! sampled; a log line cannot be matched with its trace.
 
-use crivello_proto::v1::TracesRequest;
+use crivello_proto::auth::BearerToken;
 use crivello_proto::v1::control_client::ControlClient;
+use crivello_proto::v1::coordinator_client::CoordinatorClient;
+use crivello_proto::v1::{TicketScope, TicketsRequest, TracesRequest};
 use crivello_tests::collector::Seen;
 use crivello_tests::{Cluster, Collector, Scene, seed};
 use serde_json::Value;
 use simweb::{Character, Manner, Robots, SeedChoice, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
+use tonic::transport::Endpoint;
 
 const DELAY: Duration = Duration::from_millis(100);
 const IP_DELAY: Duration = Duration::from_millis(20);
@@ -150,11 +153,20 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
 /// Returns the traces that an agent itself keeps, by their ids, from its API.
 fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
     let at = cluster.process(name).listening_address().expect("the server accepts connections");
+    let listing = cluster.listing();
+    let agents = listing["agents"].as_array().expect("a list");
+    let agent = agents.iter().find(|agent| agent["name"] == name).expect("a member");
+    let id = agent["id"].as_u64().expect("an id") as u32;
+    let url = cluster.url();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut client = ControlClient::connect(format!("http://{at}"))
-            .await
-            .expect("the control API accepts connections");
+        let mut coordinator = CoordinatorClient::connect(url).await.expect("a coordinator");
+        let read = TicketsRequest { scope: TicketScope::Read.into() };
+        let tickets = coordinator.tickets(read).await.expect("tickets").into_inner().tickets;
+        let ticket = tickets.iter().find(|ticket| ticket.agent == id).expect("a ticket");
+        let channel = Endpoint::from_shared(format!("http://{at}")).expect("an address");
+        let channel = channel.connect().await.expect("the control API accepts connections");
+        let mut client = ControlClient::new(BearerToken::ticket(&ticket.ticket).wrap(channel));
         let all = TracesRequest { limit: 10_000, ..TracesRequest::default() };
         let spans = client.traces(all).await.expect("a response").into_inner().spans;
         assert!(spans.len() > 100, "{}", spans.len());
