@@ -10,6 +10,7 @@ use std::time::Duration;
 /// Duration of the mutations of a target.
 const TIME: Duration = Duration::from_secs(2);
 
+#[expect(clippy::print_stdout, reason = "output of a failed test")]
 fn run_for_some_seconds(name: &str) {
     let target = find(name).unwrap_or_else(|| panic!("no target is called {name}"));
     let seed = std::env::var("CRIVELLO_TEST_SEED").ok().and_then(|seed| seed.parse().ok());

@@ -226,7 +226,7 @@ fn head_size(response: &Response) -> usize {
 
 /// Sends `bytes` after the first bytes of the client, then closes the connection.
 async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) {
-    let mut request = [0; 16_384];
+    let mut request = vec![0; 16_384];
     if stream.read(&mut request).await.is_ok_and(|n| n > 0) {
         let _ = stream.write_all(bytes).await;
     }

@@ -17,7 +17,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use simweb::{PageKind, Robots, Spec};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const N_HOSTS: u32 = 40;
 const DELAY: Duration = Duration::from_millis(250);
@@ -237,9 +237,9 @@ impl Chaos {
 
     #[expect(clippy::print_stdout, reason = "output of a failed test")]
     fn run(mut self, minutes: f64) {
-        let until = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
+        let until = self.cluster.web.log().now() + Duration::from_secs_f64(minutes * 60.0);
         self.cluster.wait_for_share(0.02);
-        while Instant::now() < until && self.share() < 0.9 {
+        while self.cluster.web.log().now() < until && self.share() < 0.9 {
             self.look();
             let possible = self.possible();
             let fault = *possible.choose(&mut self.rng).expect("a fault");

@@ -253,7 +253,7 @@ fn connections_without_a_call_are_few_and_short() {
         // Those beyond the bound are closed at once, the others after ten seconds. Without the bounds,
         // unanswered pings would end them after ten (agent) or forty seconds (coordinator).
         let alive = |open: &mut Vec<TcpStream>| {
-            open.retain_mut(|stream| is_open(stream));
+            open.retain_mut(is_open);
             open.len()
         };
         cluster.until("connections beyond the bound are closed", |_| alive(&mut open) <= 64);

@@ -53,6 +53,7 @@ struct Ceilings {
 
 impl Ceilings {
     /// Checks a crawl with `n_hosts` hostile hosts.
+    #[expect(clippy::print_stdout, reason = "the figures of a test")]
     fn check(&self, costs: Costs, n_hosts: u64) {
         let received = costs.received as f64;
         let per_byte = |bytes: u64, base: u64| bytes.saturating_sub(base) as f64 / received;
