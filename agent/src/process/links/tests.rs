@@ -265,11 +265,12 @@ fn the_work_of_a_page_is_bounded_and_counted() {
         rules.collect(&base, hrefs, parent(LinkKind::Page, 0))
     };
     let letters = |n: usize| (0..n).map(|n| char::from_u32(0x4e00 + n as u32).unwrap());
-    let costly = |n: usize| format!("//{}.test/{n}", letters(60).collect::<String>());
+    let label = letters(30).collect::<String>();
+    let costly = |n: usize| format!("//{label}.{label}.{label}.{label}.test/{n}");
     let too_long = vec![format!("//{}.test/", letters(1_000).collect::<String>()); 50];
     assert_eq!(collect(&too_long).1.get(Discard::Authority), 50);
-    let label = vec![format!("//{}.test/", letters(64).collect::<String>()); 50];
-    assert_eq!(collect(&label).1.get(Discard::Authority), 50);
+    let long_label = vec![format!("//{}.test/", letters(64).collect::<String>()); 50];
+    assert_eq!(collect(&long_label).1.get(Discard::Authority), 50);
     let path = vec![format!("/{}", "a/../".repeat(2_000)); 50];
     assert_eq!(collect(&path).1.get(Discard::TooLong), 50);
     let data = vec![format!("data:text/plain,{}", "x".repeat(10_000)); 50];
@@ -282,7 +283,9 @@ fn the_work_of_a_page_is_bounded_and_counted() {
         left = left.saturating_sub(cost(href));
         left > 0
     });
-    assert_eq!(links.len(), fits.count());
+    let n_fits = fits.count();
+    assert!((1..200).contains(&n_fits), "{n_fits}");
+    assert_eq!(links.len(), n_fits);
     assert_eq!(tally.get(Discard::TooMuchWork), 200 - links.len() as u64);
 }
 
