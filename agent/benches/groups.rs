@@ -17,7 +17,8 @@
 mod memory;
 
 use crivello_agent::cluster::{
-    ClusterStatus, InboundMsg, OpenCommits, PacketQueue, ReplicaStore as _, ReplicationEngine,
+    ClusterStatus, InboundMsg, OpenCommits, Outbox, PacketQueue, ReplicaStore as _,
+    ReplicationEngine,
 };
 use crivello_agent::crawldb::CrawlDb;
 use crivello_agent::messages::{
@@ -149,12 +150,13 @@ impl Bench {
         let tracer = Tracer::new("groups", hasher, &Telemetry::default(), now).into();
         let status = Arc::new(ClusterStatus::default());
         let cluster = Cluster { replication: 2, ..settings.fixed.cluster };
-        let engine = ReplicationEngine::new((ME, hasher), &cluster, tracer, status, &*disk, now);
+        let outbox = Outbox::open(&*disk).expect("the outbox is empty");
+        let engine = ReplicationEngine::new((ME, hasher), &cluster, tracer, status, outbox, now);
         Self {
             begun: Instant::now(),
             disk,
             crawldb,
-            engine: engine.expect("the outbox is empty"),
+            engine,
             hasher,
             packets: Packets::default(),
             facts: Commit::of_facts(),
@@ -264,8 +266,9 @@ impl Bench {
             let now = self.now();
             let base = self.begun;
             let clock = move || Timestamp::from_secs(1_000) + base.elapsed();
-            let Self { engine, crawldb, .. } = self;
-            steps.time(|| engine.step(crawldb, now, &clock)).expect("a step");
+            let Self { engine, crawldb, pages, facts, .. } = self;
+            let mut open = OpenCommits { pages, facts };
+            steps.time(|| engine.step(&mut open, crawldb, now, &clock)).expect("a step");
             let _ = self.engine.take_effects();
             let facts = std::mem::replace(&mut self.facts, Commit::of_facts());
             self.commit(facts);

@@ -2,8 +2,8 @@
 //!
 //! Whoever can compute a hash can look for two texts with the same one: a second URL with the hash
 //! of a page would be taken for that page, which would then never be fetched. So each crawl draws a
-//! key of its own, and all hashes that decide whether two things are the same are SipHash-1-3
-//! (Aumasson and Bernstein 2012) under that key, with a subkey for each kind of thing.
+//! key of its own, and all hashes that decide whether two things are the same are keyed: SipHash-1-3
+//! (Aumasson and Bernstein 2012), and HighwayHash for payloads, with a subkey for each kind of thing.
 //!
 //! The key is kept in the file [`IDENTITY_KEY_FILE`] of the coordinator's directory and of each
 //! agent's ([`IdentityKey::read`]). All of them are equal, so each replaces a lost one:
@@ -22,6 +22,7 @@ use crate::config::AssignBy;
 use crate::hash::{ContentDigest, GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crate::url::{CrawlUrl, group_name};
 use data_encoding::HEXLOWER;
+use highway::{HighwayHash as _, HighwayHasher};
 use siphasher::{sip::SipHasher13, sip128};
 use std::fmt;
 use std::io;
@@ -101,6 +102,11 @@ impl IdentityKey {
         sip128::SipHasher24::new_with_key(&self.0).hash(kind.as_bytes()).as_bytes()
     }
 
+    fn content_key(self) -> highway::Key {
+        let [(a, b), (c, d)] = ["content", "content, second half"].map(|kind| self.keys_of(kind));
+        highway::Key([a, b, c, d])
+    }
+
     fn keys_of(self, kind: &str) -> SubKey {
         SipHasher13::new_with_key(&self.subkey(kind)).keys()
     }
@@ -126,7 +132,7 @@ pub struct KeyedHasher {
     host: SubKey,
     url: SubKey,
     address: SubKey,
-    content: SubKey,
+    content: highway::Key,
     assign_by: AssignBy,
 }
 
@@ -150,7 +156,7 @@ impl KeyedHasher {
             host: key.keys_of("host"),
             url: key.keys_of("url"),
             address: key.keys_of("address"),
-            content: key.keys_of("content"),
+            content: key.content_key(),
             assign_by,
         }
     }
@@ -202,10 +208,10 @@ impl KeyedHasher {
         })
     }
 
-    /// Returns the hash of a payload.
+    /// Returns the hash of a payload: HighwayHash (Alakuijala, Cox and Wassenberg 2016) of 128 bits.
     #[must_use]
     pub fn content(&self, payload: &[u8]) -> ContentDigest {
-        let (k0, k1) = self.content;
-        sip128::SipHasher13::new_with_keys(k0, k1).hash(payload).as_bytes()
+        let [low, high] = HighwayHasher::new(self.content).hash128(payload);
+        (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
     }
 }

@@ -25,6 +25,8 @@ closed_set! {
         Copying = 6 => "copying",
         /// Fewer agents are active than are to hold each URL.
         FewCopies = 7 => "few-copies",
+        /// The processes of a dead agent ended before they were ready.
+        NeverReady = 8 => "never-ready",
     }
 }
 
@@ -32,7 +34,7 @@ impl ObstacleKind {
     /// Returns true if the crawl cannot end while the obstacle is there and nobody acts.
     #[must_use]
     pub const fn blocks_end(self) -> bool {
-        !matches!(self, Self::Copying | Self::FewCopies)
+        !matches!(self, Self::Copying | Self::FewCopies | Self::NeverReady)
     }
 }
 
@@ -111,6 +113,10 @@ impl Obstacle {
                 "what is acknowledged is on fewer disks than `cluster.replication` says, because no \
                  agents but {} are active; start more agents",
                 others.join(", ")
+            ),
+            ObstacleKind::NeverReady => format!(
+                "the processes of {agent} have ended before they were ready for {since}, while the \
+                 others waited. It may not rejoin for a while; its log says why"
             ),
             ObstacleKind::Copying => format!(
                 "the groups of {agent}, which is dead, are still being copied by {}",

@@ -241,5 +241,8 @@ fn ip_literal(host: &str) -> Option<IpAddr> {
 /// beyond ASCII take more octets in normal form than they are.
 pub(crate) fn has_labels(host: &str) -> bool {
     host.len() <= cost::NAME_MAX
-        && host.split('.').all(|label| (1..=cost::LABEL_MAX).contains(&label.len()))
+        && host
+            .as_bytes()
+            .split(|&byte| byte == b'.')
+            .all(|label| (1..=cost::LABEL_MAX).contains(&label.len()))
 }

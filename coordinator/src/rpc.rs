@@ -61,7 +61,9 @@ const fn refusal_code(refusal: MemberRefusal) -> Code {
         MemberRefusal::BadName(_) | MemberRefusal::BadAddress(_) | MemberRefusal::BadWeight => {
             Code::InvalidArgument
         }
-        MemberRefusal::OtherProcess | MemberRefusal::Excluded { .. } => Code::Aborted,
+        MemberRefusal::OtherProcess
+        | MemberRefusal::Excluded { .. }
+        | MemberRefusal::NeverReady { .. } => Code::Aborted,
         MemberRefusal::OtherCertificate { .. } => Code::PermissionDenied,
         MemberRefusal::Full | MemberRefusal::TooManyViews => Code::ResourceExhausted,
         // Agents continue as if there were no coordinator.

@@ -16,6 +16,7 @@ impl From<ObstacleKind> for v1::ObstacleKind {
             ObstacleKind::TooManyDead => Self::TooManyDead,
             ObstacleKind::Copying => Self::Copying,
             ObstacleKind::FewCopies => Self::FewCopies,
+            ObstacleKind::NeverReady => Self::NeverReady,
         }
     }
 }

@@ -1,8 +1,28 @@
 //! Adversaries: hosts that try to take from others what a crawler shares between them.
 
-use crate::character::{Character, Content, Manner};
+use crate::character::{Character, Coding, Content, Manner};
+use crate::draw::hash;
 use std::net::Ipv4Addr;
 use std::ops::Range;
+
+/// Names of hosts, and names forged for them: both had the same hash when hashes had no key (XXH3 of
+/// 64 bits with a public seed). Of 17 to 128 bytes that hash is a sum over blocks of 16 bytes, so
+/// whoever knows the seed finds four blocks with the sum of any other text in seconds.
+pub const FORGED_HOSTS: [(&str, &str); 2] = [
+    ("www.victim.test", "372kxd5nj4rci312qut6rrphaawoeuveiv8rly4buy6hmhhwfkzc.victim.test"),
+    ("shop.victim.test", "0i0clasu003ciiju4snmjzgicpcndf8arz0bofpi1ur83sv07mkc.victim.test"),
+];
+
+/// The URL of a page, and a URL forged for it in the same way. They begin and end with the same 32
+/// bytes, with the port, and so their hashes are equal for each port of five digits.
+pub const FORGED_URL: (&str, &str) = (
+    "http://www.report.test:{port}/s1/p1.html",
+    concat!(
+        "http://www.report.test:{port}/s1/",
+        "7bkpelgf6lmogxtdupp4txszr4m9guitwqcsimdbpa7nnce23g28qr9jhlqk3z1f",
+        "www.report.test:{port}/s1/p1.html"
+    ),
+);
 
 /// Returns a host whose first page links to names of `domain` that do not exist, one for each
 /// number.
@@ -22,6 +42,24 @@ pub fn link_flood(host: &str, numbers: Range<u32>, len: usize) -> Character {
         format!("http://{host}:{{port}}{path}{rest}")
     });
     linking("link flood", links)
+}
+
+/// Number of links after which those of [`packed_links`] repeat themselves.
+const PACKED_PERIOD: u32 = 60;
+
+/// Returns a host whose first page, compressed, links to as many pages of `host` that do not exist;
+/// their paths have `len` bytes. Except for a number, each path occurs again a few links later. So the
+/// page becomes very small, but not a block of a database, in which no path occurs twice.
+#[must_use]
+pub fn packed_links(host: &str, n_links: u32, len: usize) -> Character {
+    let links = (0..n_links).map(|n| {
+        let path = format!("/{n}-");
+        let seed = u64::from(n % PACKED_PERIOD);
+        let letters = (0..len.saturating_sub(path.len()) as u64)
+            .map(|i| char::from(b'a' + ((hash(seed, &[i]) >> 8) % 26) as u8));
+        format!("http://{host}:{{port}}{path}{}", letters.collect::<String>())
+    });
+    linking("packed links", links).coding(Coding::Zstd)
 }
 
 /// Returns a host whose first page has these links, written exactly so.
@@ -51,8 +89,40 @@ pub fn costly_link(labels: usize, letters: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coding::encode;
     use crate::spec::Spec;
     use crate::world::World;
+    use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+    #[test]
+    fn forged_texts_had_the_hashes_of_others() {
+        let seed = u64::from_be_bytes(*b"crivello");
+        let hash = |kind: u64, text: &str| xxh3_64_with_seed(text.as_bytes(), seed ^ kind);
+        for (name, forged) in FORGED_HOSTS {
+            assert_ne!(name, forged);
+            assert_eq!(hash(1, name), hash(1, forged), "{forged}");
+        }
+        for port in (10_000..=65_535).step_by(101) {
+            let world = World::new(Spec::new(1).port(port));
+            let [url, forged] =
+                [FORGED_URL.0, FORGED_URL.1].map(|location| world.with_port(location));
+            assert_ne!(url, forged);
+            assert_eq!(hash(2, &url), hash(2, &forged), "{forged}");
+        }
+    }
+
+    #[test]
+    fn packed_links_compress_as_a_page_and_not_as_a_block() {
+        let Content::Foreign(links) = packed_links("a.test", 15_000, 800).content else {
+            panic!("no links");
+        };
+        let packed = |links: &[String]| encode(Coding::Zstd, links.concat().as_bytes()).len();
+        let len = |links: &[String]| links.concat().len();
+        assert!(50 * packed(&links) < len(&links), "{} bytes", packed(&links));
+        let block = &links[1_000..1_020];
+        assert!(2 * packed(block) > len(block), "{} bytes", packed(block));
+        assert!(links.iter().all(|link| link.len() == "http://a.test:{port}".len() + 800));
+    }
 
     #[test]
     fn names_are_dead_and_links_are_as_long_and_as_costly_as_asked() {

@@ -19,6 +19,8 @@ pub struct Character {
     pub manner: Manner,
     /// Special URLs of the host.
     pub content: Content,
+    /// Content-encoding of all its pages, if the client accepts it; `None` uses the web's shares.
+    pub coding: Option<Coding>,
     /// Number of pages; `None` uses the web's.
     pub pages: Option<u32>,
     /// Delay before an answer begins, in milliseconds; `None` uses the web's.
@@ -73,6 +75,13 @@ impl Character {
     #[must_use]
     pub fn pages(mut self, n_pages: u32) -> Self {
         self.pages = Some(n_pages);
+        self
+    }
+
+    /// Encodes all its pages.
+    #[must_use]
+    pub const fn coding(mut self, way: Coding) -> Self {
+        self.coding = Some(way);
         self
     }
 }

@@ -174,6 +174,9 @@ impl World {
     #[must_use]
     pub fn kind(&self, id: u32, page: u32) -> PageKind {
         let generated = id < self.names.n_generated();
+        if let (false, Some(way)) = (generated, self.character(id).coding) {
+            return PageKind::Coded(way);
+        }
         if page == 0 || (!generated && self.character(id).content != Content::Plain) {
             return PageKind::Plain;
         }

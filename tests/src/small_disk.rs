@@ -42,27 +42,31 @@ impl SmallDisk {
         self.0.path()
     }
 
-    fn free(&self) -> u64 {
-        let disk = statvfs(self.path()).expect("the free space of the disk");
-        disk.f_bavail * disk.f_frsize
-    }
-
     /// Fills the disk until less than `rest` bytes are free. Returns the file to delete.
-    ///
-    /// # Panics
-    /// Panics if nothing can be written at all.
     #[must_use]
     pub fn fill(&self, rest: u64) -> PathBuf {
-        let path = self.path().join("ballast");
-        let mut file = File::create(&path).expect("created");
-        while self.free() >= rest {
-            let block = vec![0x55; BLOCK.min(usize::try_from(self.free()).unwrap_or(BLOCK).max(1))];
-            if file.write_all(&block).is_err() {
-                break;
-            }
-        }
-        path
+        fill(self.path(), rest)
     }
+}
+
+/// Fills a file system until less than `rest` bytes are free. Returns the file to delete.
+///
+/// # Panics
+/// Panics if nothing can be written at all.
+pub fn fill(root: &Path, rest: u64) -> PathBuf {
+    let free = || {
+        let disk = statvfs(root).expect("the free space of the disk");
+        disk.f_bavail * disk.f_frsize
+    };
+    let path = root.join("ballast");
+    let mut file = File::create(&path).expect("created");
+    while free() >= rest {
+        let block = vec![0x55; BLOCK.min(usize::try_from(free()).unwrap_or(BLOCK).max(1))];
+        if file.write_all(&block).is_err() {
+            break;
+        }
+    }
+    path
 }
 
 impl Drop for SmallDisk {

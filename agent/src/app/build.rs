@@ -2,9 +2,9 @@
 
 use crate::app::cluster_session::ClusterSession;
 use crate::app::crawl::Crawl;
+use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
-use crate::cluster::Replication;
-use crate::crawldb::{CrawlDb, META_ARCHIVE};
+use crate::cluster::{Outbox, Replication};
 use crate::engines::fetchers::{FetchSink, Fetchers};
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::parsers::ParserThread;
@@ -23,11 +23,8 @@ use crate::process::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::shared::Shared;
 use crate::shared::panic_guard::spawn;
-use crate::storage::crawl_dir::CrawlDir;
-use crate::storage::{Batch, Database, DiskError, Family};
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
-use crivello_archive::{ArchivePosition, ArchiveWriter, CrawlLabel};
 use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
@@ -42,8 +39,7 @@ use tokio::runtime::Runtime;
 pub struct Build {
     pub settings: Settings,
     pub clock: Clock,
-    pub home: CrawlDir,
-    pub disk: Arc<Database>,
+    pub state: CrawlState,
     pub runtime: Runtime,
 }
 
@@ -54,16 +50,18 @@ impl Build {
         seeds: SeedCounts,
         session: Option<ClusterSession>,
         lease_task: Option<LeaseTask>,
-        replication: impl FnOnce(Shared, &Database) -> Result<Replication, DiskError>,
+        replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
-        let Self { settings, clock, home, disk, runtime } = self;
+        let Self { settings, clock, state, runtime } = self;
+        let CrawlState { home, disk, mut crawldb, archive, outbox } = state;
         let hasher = KeyedHasher::new(home.identity_key, settings.fixed.identity.assign_by);
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(rules));
         let look_ups = Timer::new(clock, WORK_BUCKETS);
-        let crawldb = CrawlDb::open(disk.clone(), &settings, hasher)?.timed(look_ups.clone());
+        // They may have changed since the state was opened.
+        crawldb.reconfigure(&settings.live);
+        let crawldb = crawldb.timed(look_ups.clone());
         let crawldb = session.iter().fold(crawldb, |crawldb, session| crawldb.sharing(session.id));
-        let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
         let (crawl_id, totals) = (&home.identity.crawl_id, crawldb.totals().clone());
@@ -108,7 +106,7 @@ impl Build {
             dir: home.dir.clone(),
             duplicates: duplicates.clone(),
         };
-        let replication = replication(shared.clone(), &disk)?;
+        let replication = replication(shared.clone(), outbox);
         let writer = Writer::new(shared.clone(), queues.clone(), inbox, stores, replication);
         let mut threads = vec![
             spawn(&shared.lifecycle, "writer", move || writer.run())?,
@@ -144,31 +142,6 @@ impl Build {
             session,
         })
     }
-}
-
-fn open_archive(
-    home: &CrawlDir,
-    disk: &Database,
-    settings: &Settings,
-) -> Result<ArchiveWriter, AgentError> {
-    let position = disk.get(Family::Meta, META_ARCHIVE)?;
-    let position = position.map(|bytes| ArchivePosition::from_bytes(&bytes)).transpose()?;
-    let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    let label = CrawlLabel {
-        id: id.unwrap_or_default(),
-        contact: settings.fixed.identity.contact.clone(),
-        settings_toml: settings.to_toml(),
-    };
-    let dir = home.dir.join("warc");
-    let mut archive = ArchiveWriter::open(&dir, position.as_ref(), &settings.fixed.store, label)?;
-    if position.is_none() {
-        // From now on, archive files without a position in the state are an inconsistency.
-        let mut batch = Batch::default();
-        batch.put(Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
-        disk.commit(&batch)?;
-        disk.sync()?;
-    }
-    Ok(archive)
 }
 
 /// Creates the tokio runtime of the fetchers and of all other tasks.

@@ -5,6 +5,7 @@ use crate::api;
 use crate::app::build::{Build, fetcher_runtime};
 use crate::app::cluster_session::ClusterSession;
 use crate::app::crawl::Crawl;
+use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
 use crate::cluster::coordinator_key;
 use crate::cluster::{
@@ -22,7 +23,7 @@ use crate::observe::running_agent::RunningAgent;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer, PeerTrust};
 use crate::report::SeedCounts;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
-use crate::storage::{Database, DiskError, OpenError, free_space};
+use crate::storage::{DiskError, OpenError, free_space};
 use crivello_common::config::Settings;
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityCheck, IdentityKey};
 use crivello_common::runtime::IdentityKeyError;
@@ -112,7 +113,7 @@ impl Crawl {
             coordinator: options.coordinator.clone(),
             address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
             weight: options.weight,
-            crawl_id: opened.as_ref().map(|(home, _)| home.identity.crawl_id.clone()),
+            crawl_id: opened.as_ref().map(|state| state.home.identity.crawl_id.clone()),
             known_epoch: known_epoch(&options.dir),
             process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
             identity_check: identity_check(&options.dir, &known)?,
@@ -132,25 +133,28 @@ impl Crawl {
         } = joined;
         let owner = DirOwner { crawl: Some((&crawl_id, identity_key)), disk_id: known.disk };
         let pinned = coordinator_key::pin(&options.dir, &crawl_id, coordinator_key);
-        let opened = pinned.and_then(|()| {
+        let opened = pinned.map_err(AgentError::from).and_then(|()| {
             trust.book.pin(coordinator_key, &crawl_id);
             let view = trust.book.accept(view);
             let view = view.map_err(|bad| OpenError::Refused(bad.to_string()))?;
             access.clock.set(now);
             keep_key(&options.dir, &crawl_id, identity_key)?;
             let settings = read_settings(&toml)?;
-            let (home, disk) = match opened {
-                Some(opened) => opened,
-                None => CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner))?,
+            let state = match opened {
+                Some(state) => state,
+                None => {
+                    let dir = CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner))?;
+                    CrawlState::open(dir, &settings)?
+                }
             };
-            Ok((view, settings, home, disk))
+            Ok((view, settings, state))
         });
-        let (view, settings, home, disk) = match opened {
+        let (view, settings, state) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 // The next process may begin at once.
                 runtime.block_on(coordinator.leave((id, joining.process), true, false, None));
-                return Err(error.into());
+                return Err(error);
             }
         };
         known.given = Some((id.0, crawl_id.clone()));
@@ -171,7 +175,7 @@ impl Crawl {
             address,
             _server: server,
         };
-        let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
+        let build = Build { settings, clock, state, runtime };
         let (status, for_member) = (control.status.clone(), outgoing.clone());
         let lease_task = LeaseTask {
             me: id,
@@ -184,7 +188,7 @@ impl Crawl {
             SeedCounts::default(),
             Some(session),
             Some(lease_task),
-            move |shared, disk| {
+            move |shared, outbox| {
                 let outgoing = for_member;
                 let parts = ClusterParts {
                     me: id,
@@ -195,7 +199,7 @@ impl Crawl {
                     inbox: inbound,
                     status,
                 };
-                Ok(Replication::Cluster(Box::new(ClusterReplication::new(parts, disk)?)))
+                Replication::Cluster(Box::new(ClusterReplication::new(parts, outbox)))
             },
         )?;
         crawl.shared.live.begin(revision);
@@ -354,7 +358,7 @@ impl Waiting<'_> {
         known: &Membership,
         settings: &Settings,
         clock: Clock,
-    ) -> Result<(CrawlDir, Database), AgentError> {
+    ) -> Result<CrawlState, AgentError> {
         let key = |crawl_id| read_key(&self.options.dir, crawl_id).map(|key| (crawl_id, key));
         let crawl = known.given.as_ref().map(|(_, crawl_id)| key(crawl_id.as_str())).transpose()?;
         let owner = DirOwner { crawl, disk_id: known.disk };
@@ -363,7 +367,7 @@ impl Waiting<'_> {
             match CrawlDir::open(&self.options.dir, settings, clock.now(), Some(owner)) {
                 // An earlier membership of this process may be about to release it.
                 Err(OpenError::Disk(DiskError::InUse { .. })) if tries > 0 => tries -= 1,
-                opened => return Ok(opened?),
+                opened => return CrawlState::open(opened?, settings),
             }
             tokio::time::sleep(OPEN_PAUSE).await;
         }

@@ -16,6 +16,7 @@
 mod build;
 mod cluster_session;
 mod crawl;
+mod crawl_state;
 mod error;
 mod join;
 mod open;

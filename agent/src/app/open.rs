@@ -2,6 +2,7 @@
 
 use crate::app::build::{Build, fetcher_runtime};
 use crate::app::crawl::Crawl;
+use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
 use crate::cluster::Replication;
 use crate::engines::seeding::{self, Seed};
@@ -11,7 +12,6 @@ use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Clock;
 use std::path::Path;
-use std::sync::Arc;
 
 impl Crawl {
     /// Begins a crawl in `out`, or resumes the one that is there, without a cluster. Fetching of
@@ -35,7 +35,8 @@ impl Crawl {
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
         let known = known.ok_or(AgentError::SeedsCut)?;
         let runtime = fetcher_runtime()?;
-        let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-        build.crawl(known, None, None, |_, _| Ok(Replication::Solo))
+        let state = CrawlState::open((home, disk), &settings)?;
+        let build = Build { settings, clock, state, runtime };
+        build.crawl(known, None, None, |_, _| Replication::Solo)
     }
 }

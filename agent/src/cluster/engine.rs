@@ -8,9 +8,10 @@
 
 use crate::cluster::ack_waiters::{AckWaiters, Barrier};
 use crate::cluster::effect::ReplicationEffect;
+use crate::cluster::open_commits::OpenCommits;
 use crate::cluster::outbox::{LaneKey, Outbox};
 use crate::cluster::status::ClusterStatus;
-use crate::cluster::store::{OutboxRows, ReplicaStore};
+use crate::cluster::store::ReplicaStore;
 use crate::cluster::traced::Traced;
 use crate::cluster::transfers::Transfers;
 use crate::crawldb::RecentKeys;
@@ -69,6 +70,8 @@ pub struct ReplicationEngine {
     pub(super) status: Arc<ClusterStatus>,
     pub(super) ownership: Ownership,
     pub(super) outbox: Outbox,
+    /// Rows of the outbox from earlier epochs that the owners of this epoch have not been given yet.
+    pub(super) unredirected: VecDeque<(LaneKey, u64)>,
     pub(super) waiters: AckWaiters<OnAck>,
     /// Number of commits of this process.
     pub(super) commits: u64,
@@ -107,25 +110,24 @@ pub struct ReplicationEngine {
 
 impl ReplicationEngine {
     /// Creates an engine without a view, with the outbox of the previous process.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
+    #[must_use]
     pub fn new(
         (me, hasher): (AgentId, KeyedHasher),
         settings: &Cluster,
         tracer: Arc<Tracer>,
         status: Arc<ClusterStatus>,
-        rows: &dyn OutboxRows,
+        outbox: Outbox,
         now: Timestamp,
-    ) -> Result<Self, DiskError> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             me,
             hasher,
             replication: settings.replication,
             tracer,
             status,
             ownership: Ownership::new(me, settings, now),
-            outbox: Outbox::open(rows)?,
+            outbox,
+            unredirected: VecDeque::new(),
             waiters: AckWaiters::default(),
             commits: 0,
             synced: 0,
@@ -148,7 +150,7 @@ impl ReplicationEngine {
             was_open: false,
             taken_on_demand: Vec::new(),
             has_more: false,
-        })
+        }
     }
 
     /// Returns the effects since the last call, in order.
@@ -233,14 +235,15 @@ impl ReplicationEngine {
         }
     }
 
-    /// Continues the handoff of this epoch, for `STEP_TIME` at most: [`Self::has_more`] returns
-    /// true if there is more to do. `clock` measures the duration of this, and of scans: the pause
-    /// after a scan is a multiple of it.
+    /// Redirects the rows of earlier epochs, then continues the handoff of this one, for `STEP_TIME`
+    /// at most: [`Self::has_more`] returns true if there is more to do. `clock` measures the duration
+    /// of this, and of scans: the pause after a scan is a multiple of it.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
     pub fn step(
         &mut self,
+        open: &mut OpenCommits<'_>,
         store: &mut dyn ReplicaStore,
         now: Timestamp,
         clock: &dyn Fn() -> Timestamp,
@@ -255,8 +258,10 @@ impl ReplicationEngine {
             self.on_role_set(store, group, taken_over)?;
         }
         let ends = clock() + STEP_TIME;
-        self.has_more = false;
-        while store.n_jobs() < JOBS_MAX
+        // Which replicas are in sync, and which groups have rows here, is known after that.
+        self.has_more = !self.redirect_rows(open, store, now, &|| clock() < ends)?;
+        while !self.has_more
+            && store.n_jobs() < JOBS_MAX
             && self.messages.values().map(VecDeque::len).sum::<usize>() < MESSAGES_MAX
         {
             let now = clock();
@@ -389,7 +394,6 @@ impl ReplicationEngine {
         self.recalled.clear();
         self.replicated.clear();
         self.recently_sent.clear();
-        self.taken_on_demand.clear();
         (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
     }
 

@@ -4,7 +4,7 @@
 use crate::cluster::ByAgent;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::ReplicationEngine;
-use crate::cluster::inbound::OpenCommits;
+use crate::cluster::open_commits::OpenCommits;
 use crate::cluster::outbox::{LaneKey, RowsByAgent};
 use crate::cluster::store::ReplicaStore;
 use crate::messages::{Ack, Commit, OnAck, PendingAck, SeedAnswer};
@@ -64,13 +64,7 @@ impl ReplicationEngine {
             }
         }
         self.reset(now);
-        for (lane, seq) in self.outbox.recall() {
-            match lane.1 {
-                Lane::Main => self.redirect(open.facts, store, (lane, seq), now)?,
-                Lane::Replicas => self.keep_copies(store, lane, seq)?,
-            }
-            self.outbox.relieve(store.outbox());
-        }
+        self.unredirected = self.outbox.recall();
         store.rescan_schedule();
         self.effects.push(ReplicationEffect::EnterEpoch(view.clone()));
         Ok(if view.is_alive(self.me) {
@@ -78,6 +72,29 @@ impl ReplicationEngine {
         } else {
             MembershipOutcome::Evicted
         })
+    }
+
+    /// Redirects rows of earlier epochs while there is time. Returns true once none is left.
+    pub(super) fn redirect_rows(
+        &mut self,
+        open: &mut OpenCommits<'_>,
+        store: &mut dyn ReplicaStore,
+        now: Timestamp,
+        has_time: &dyn Fn() -> bool,
+    ) -> Result<bool, DiskError> {
+        while let Some(&(lane, seq)) = self.unredirected.front() {
+            if !has_time() {
+                return Ok(false);
+            }
+            match lane.1 {
+                Lane::Main => self.redirect(open.facts, store, (lane, seq), now)?,
+                Lane::Replicas => self.keep_copies(store, lane, seq)?,
+            }
+            self.outbox.release(lane, seq);
+            self.outbox.relieve(store.outbox());
+            self.unredirected.pop_front();
+        }
+        Ok(true)
     }
 
     /// Moves the facts of a row to the lanes of the owners of this epoch.
@@ -158,9 +175,10 @@ impl ReplicationEngine {
                 })?;
             }
         }
-        if kept.len() < n_facts {
-            self.outbox.push(lane, None, kept);
-            self.outbox.remove(lane, seq);
+        if kept.is_empty() {
+            self.remove_row(lane, seq);
+        } else if kept.len() < n_facts {
+            self.outbox.replace(lane, seq, kept);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::cluster::ByAgent;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::{ReplicationEngine, SentPacket};
 use crate::cluster::inbox::InboundMsg;
+use crate::cluster::open_commits::OpenCommits;
 use crate::cluster::store::ReplicaStore;
 use crate::messages::{
     Ack, Commit, Fact, Found, OnAck, OwnershipMessage, PendingAck, PendingSeeds, Role, TransferKind,
@@ -20,14 +21,6 @@ use std::collections::BTreeSet;
 
 /// Number of facts in a commit from which on it is full.
 const FACTS_MAX: usize = 8_192;
-
-/// The two open commits.
-pub struct OpenCommits<'a> {
-    /// Pages, seeds, and URLs from other agents.
-    pub pages: &'a mut Commit,
-    /// Facts to merge.
-    pub facts: &'a mut Commit,
-}
 
 impl ReplicationEngine {
     /// Returns true if a commit is required before more messages are handled.

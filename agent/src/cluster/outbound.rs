@@ -275,6 +275,11 @@ impl ReplicationEngine {
     /// Handles the acknowledgement of an outbox row: the agent of its lane has stored it.
     pub(super) fn on_row_stored(&mut self, lane: LaneKey, seq: u64, now: Timestamp) {
         self.traced.acknowledged(&self.tracer, self.me, lane.0, seq, now);
+        self.remove_row(lane, seq);
+    }
+
+    /// Removes a row, and completes what waited for it.
+    pub(super) fn remove_row(&mut self, lane: LaneKey, seq: u64) {
         self.outbox.remove(lane, seq);
         for action in self.waiters.reached(Barrier::Lane(lane), self.outbox.head(lane)) {
             self.complete(action);
@@ -283,8 +288,8 @@ impl ReplicationEngine {
 
     /// Enqueues messages, outbox rows and chunks of transfers until the packet queue is full, as far
     /// as everything that they follow from is synced: otherwise a power cut here could leave an agent
-    /// that finished a page whose record is lost. Transfers wait while refetching is incomplete, because rows may count pages that only a lost
-    /// archive has.
+    /// that finished a page whose record is lost. Transfers wait while refetching is incomplete,
+    /// because rows may count pages that only a lost archive has.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.

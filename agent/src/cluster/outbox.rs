@@ -16,9 +16,9 @@ use crate::storage::{DiskError, RowReader, RowWriter};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
-use rows::{PAGES, damaged, key, read_key, read_pages, row_key};
-use std::collections::BTreeMap;
+use rows::{PAGES, damaged, encode_row, key, read_key, read_pages, row_key};
 use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hash;
 
 /// Maximum bytes of one lane that stay in memory once they are on disk.
@@ -35,7 +35,7 @@ pub type LaneKey = (AgentId, Lane);
 pub type RowsByAgent = BTreeMap<AgentId, Vec<u64>>;
 
 /// Row of a lane.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Row {
     /// Commit whose pages wait for its acknowledgement.
     commit: Option<CommitNumber>,
@@ -46,6 +46,8 @@ struct Row {
     stored: bool,
     /// True if the packet queue has it.
     offered: bool,
+    /// True from [`Outbox::recall`] to [`Outbox::release`].
+    recalled: bool,
 }
 
 #[derive(Debug, Default)]
@@ -100,7 +102,7 @@ impl Outbox {
                         RowReader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
                     let commit = Some(commit).filter(|&commit| commit > 0);
                     let bytes = value.len();
-                    let row = Row { commit, bytes, facts: None, stored: true, offered: false };
+                    let row = Row { commit, bytes, facts: None, stored: true, ..Row::default() };
                     outbox.add((agent, Lane::Main), seq, row);
                 }
                 2 => outbox.changes.push((row.to_vec(), None)),
@@ -154,19 +156,12 @@ impl Outbox {
                 some.push(fact);
             }
             let seq = self.next();
-            let mut w = RowWriter(Vec::with_capacity(n_bytes + 8));
-            if lane.1 == Lane::Main {
-                w.rest(&commit.unwrap_or(0).to_be_bytes());
-            }
-            some.iter().for_each(|fact| {
-                w.bytes(fact);
-            });
-            let value = w.finish();
+            let value = encode_row(lane.1, commit, &some);
             let rows = self.lanes.entry(lane).or_default();
             let spills = rows.kept_bytes + value.len() > KEPT_BYTES_MAX;
             let stored = spills || lane.1 == Lane::Main;
             let bytes = value.len();
-            let row = Row { commit, bytes, facts: Some(some), stored, offered: false };
+            let row = Row { commit, bytes, facts: Some(some), stored, ..Row::default() };
             self.add(lane, seq, row).kept_bytes += bytes;
             if spills {
                 self.to_disk.push((lane, seq));
@@ -177,6 +172,24 @@ impl Outbox {
             numbers.push(seq);
         }
         numbers
+    }
+
+    /// Replaces the facts of a row. It keeps its number, because acknowledgements may wait for it.
+    pub fn replace(&mut self, lane: LaneKey, seq: u64, facts: Vec<Bytes>) {
+        let Some(rows) = self.lanes.get_mut(&lane) else { return };
+        let Some(row) = rows.rows.get_mut(&seq) else { return };
+        let value = encode_row(lane.1, row.commit, &facts);
+        rows.bytes = rows.bytes - row.bytes + value.len();
+        match row.facts.replace(facts) {
+            Some(_) => rows.kept_bytes -= row.bytes,
+            // What is on disk is outdated until the next commit.
+            None => self.to_disk.push((lane, seq)),
+        }
+        rows.kept_bytes += value.len();
+        row.bytes = value.len();
+        if row.stored {
+            self.change(row_key(lane, seq), Some(value));
+        }
     }
 
     /// Appends facts to the lanes of their receivers. Returns the numbers of the rows by receiver.
@@ -231,7 +244,7 @@ impl Outbox {
     }
 
     /// Returns the first row of a lane that the packet queue does not have, with its facts, if it is
-    /// synced.
+    /// synced and not recalled.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails or the row is damaged.
@@ -242,7 +255,8 @@ impl Outbox {
     ) -> Result<Option<(u64, Vec<Bytes>)>, DiskError> {
         let Some(rows) = self.lanes.get(&lane) else { return Ok(None) };
         let next = rows.rows.iter().find(|(_, row)| !row.offered);
-        let Some((&seq, row)) = next.filter(|&(&seq, _)| seq <= self.synced) else {
+        let may_leave = |&(&seq, row): &(&u64, &Row)| seq <= self.synced && !row.recalled;
+        let Some((&seq, row)) = next.filter(may_leave) else {
             return Ok(None);
         };
         let facts = match &row.facts {
@@ -286,16 +300,24 @@ impl Outbox {
         Ok(facts)
     }
 
-    /// Returns all rows in order, and marks them as not in the packet queue.
-    pub fn recall(&mut self) -> Vec<(LaneKey, u64)> {
-        let mut all = Vec::new();
+    /// Returns all rows in order. None of them is in the packet queue any more, nor offered to it
+    /// before [`Self::release`].
+    pub fn recall(&mut self) -> VecDeque<(LaneKey, u64)> {
+        let mut all = VecDeque::new();
         for (&lane, rows) in &mut self.lanes {
             for (&seq, row) in &mut rows.rows {
-                row.offered = false;
-                all.push((lane, seq));
+                (row.offered, row.recalled) = (false, true);
+                all.push_back((lane, seq));
             }
         }
         all
+    }
+
+    /// Lets a recalled row be offered again, if it is still there.
+    pub fn release(&mut self, lane: LaneKey, seq: u64) {
+        if let Some(row) = self.lanes.get_mut(&lane).and_then(|rows| rows.rows.get_mut(&seq)) {
+            row.recalled = false;
+        }
     }
 
     /// Returns the commit whose pages wait for a row.

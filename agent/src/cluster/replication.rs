@@ -4,16 +4,17 @@ use crate::cluster::crawldb_store::add_outbox_changes;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::ReplicationEngine;
 use crate::cluster::epoch::MembershipOutcome;
-use crate::cluster::inbound::OpenCommits;
 use crate::cluster::inbox::InboundMsg;
 use crate::cluster::lag::Lag;
+use crate::cluster::open_commits::OpenCommits;
+use crate::cluster::outbox::Outbox;
 use crate::cluster::status::ClusterStatus;
 use crate::cluster::store::ReplicaStore as _;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::messages::{Commit, LeaseCommand, LeaseSender};
 use crate::peers::Outgoing;
 use crate::shared::Shared;
-use crate::storage::{Database, DiskError};
+use crate::storage::DiskError;
 use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, RunState, View};
@@ -162,17 +163,15 @@ pub struct ClusterReplication {
 
 impl ClusterReplication {
     /// Creates an engine without a view, with the outbox of the previous process.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn new(parts: ClusterParts, disk: &Database) -> Result<Self, DiskError> {
+    #[must_use]
+    pub fn new(parts: ClusterParts, outbox: Outbox) -> Self {
         let ClusterParts { me, shared, status, .. } = &parts;
         let (cluster, tracer) = (&shared.settings.cluster, shared.tracer.clone());
         let now = shared.clock.now();
         let me = (*me, shared.hasher);
-        let engine = ReplicationEngine::new(me, cluster, tracer, status.clone(), disk, now)?;
+        let engine = ReplicationEngine::new(me, cluster, tracer, status.clone(), outbox, now);
         let (lag, recalls) = (Lag::default(), Vec::new());
-        Ok(Self { engine, parts, lag, recalls, copies_checked_at: Timestamp::ZERO })
+        Self { engine, parts, lag, recalls, copies_checked_at: Timestamp::ZERO }
     }
 
     /// Returns the queue of messages that are not handled yet.
@@ -231,11 +230,12 @@ impl ClusterReplication {
     /// [`DiskError`] if the disk fails.
     pub fn step(
         &mut self,
+        open: &mut OpenCommits<'_>,
         crawldb: &mut CrawlDb,
         now: Timestamp,
     ) -> Result<Vec<GroupHash>, DiskError> {
         let clock = self.parts.shared.clock;
-        self.engine.step(crawldb, now, &|| clock.now())?;
+        self.engine.step(open, crawldb, now, &|| clock.now())?;
         self.carry_out();
         let (status, epoch) = (&self.parts.shared.status, self.engine.ownership().epoch());
         if self.engine.has_shared_all() {

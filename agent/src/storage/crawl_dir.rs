@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
 /// Key in `meta`: the random number of the agent's directory, in a crawl by several agents.

@@ -6,7 +6,7 @@ use super::hosts::HostPhase;
 use super::robots::{PendingRedirect, learn, next_hop, request_of_agent};
 use crate::messages::{RobotsAnswer, RobotsOutcome, RobotsRequest, ToFrontier};
 use crivello_common::hash::HostKey;
-use crivello_common::robots::follows_redirect;
+use crivello_common::robots::{follows_redirect, is_robots_in_scope};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin, Scheme};
 use std::iter;
@@ -33,9 +33,17 @@ impl Workbench {
     }
 
     /// Requests a robots.txt for another agent, from a host that this agent visits. The answer is
-    /// returned by [`Self::take_peer_replies`], and serves all agents that request it until then.
+    /// returned by [`Self::take_peer_replies`], and serves all agents that request it until then. Only
+    /// `/robots.txt`, or where it redirects on its own host, is requested: another agent must not
+    /// choose what this one fetches.
     pub fn request_for_peer(&mut self, url: CrawlUrl, now: Timestamp) {
-        if self.closing {
+        let (links, blocked) = (&self.live.links, &self.lists.blocked);
+        let is_allowed = is_robots_in_scope(&url, links, blocked, &self.ports)
+            || self.robots_cache.redirects_to(&url, now);
+        if !is_allowed {
+            self.messages.push(ToFrontier::RobotsRedirectRefused);
+        }
+        if self.closing || !is_allowed {
             return self.pending_robots.replies.push((url, RobotsOutcome::Unreachable));
         }
         if let Some((found, _)) = self.robots_cache.get(&url, now) {

@@ -27,7 +27,7 @@ mod tests;
 
 pub use encode::DecodeError;
 pub use read::CRAWL_DELAY_MAX;
-pub use redirect::follows_redirect;
+pub use redirect::{follows_redirect, is_robots_in_scope};
 pub use sanitize::SIZE_MAX;
 
 use std::sync::{Arc, LazyLock};

@@ -18,11 +18,26 @@ pub fn follows_redirect(
     blocked: &Blocklist,
     ports: &PortPolicy,
 ) -> bool {
-    ports.admits(to.origin().port)
-        && (from.host() == to.host()
-            || (to.path_and_query() == "/robots.txt"
-                && links.may_include(to.host())
-                && blocked.by_name(to.host()).is_none()))
+    match from.host() == to.host() {
+        true => ports.admits(to.origin().port),
+        false => is_robots_in_scope(to, links, blocked, ports),
+    }
+}
+
+/// Returns true if `url` may be requested as the robots.txt of its host, whoever wants to know it: its
+/// path is `/robots.txt`, a URL of the host could be within the scope of the crawl, and neither the host
+/// nor the port is blocked.
+#[must_use]
+pub fn is_robots_in_scope(
+    url: &CrawlUrl,
+    links: &Links,
+    blocked: &Blocklist,
+    ports: &PortPolicy,
+) -> bool {
+    ports.admits(url.origin().port)
+        && url.path_and_query() == "/robots.txt"
+        && links.may_include(url.host())
+        && blocked.by_name(url.host()).is_none()
 }
 
 #[cfg(test)]

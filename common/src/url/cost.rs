@@ -35,10 +35,41 @@ pub fn parse_cost(href: &str) -> Result<u64, Discard> {
         return Err(Discard::TooLong);
     }
     let steps = href.len() as u64;
+    if is_ordinary(href.as_bytes()) {
+        return Ok(steps);
+    }
     match authority(href.as_bytes()) {
         Some(authority) => Ok(steps + authority_cost(authority)?),
         None => Ok(steps),
     }
+}
+
+/// Returns true for most texts without a name that is converted: a path, or a URL with http, a name of
+/// letters, digits and single hyphens in labels that are not too long, and perhaps a port.
+fn is_ordinary(href: &[u8]) -> bool {
+    let name = match href {
+        [b'/', next, ..] if !is_slash(*next) => return !is_ignored(*next),
+        [b'h', b't', b't', b'p', b':', b'/', b'/', name @ ..]
+        | [b'h', b't', b't', b'p', b's', b':', b'/', b'/', name @ ..] => name,
+        _ => return false,
+    };
+    let (mut before, mut letters) = (b'.', 0);
+    for (at, &byte) in name.iter().enumerate().take(NAME_MAX) {
+        letters += 1;
+        match byte {
+            b':' => {
+                let port = name[at + 1..].iter().take(6).position(|byte| !byte.is_ascii_digit());
+                return port.is_some_and(|end| name[at + 1 + end] == b'/');
+            }
+            b'/' => return before != b'.',
+            b'.' => letters = 0,
+            b'-' if before == b'-' => return false,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' if letters <= LABEL_MAX => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    false
 }
 
 /// Returns true for a scheme other than http and https, as far as that shows without parsing.
@@ -69,6 +100,10 @@ fn is_special(scheme: &[u8]) -> bool {
     is_http(scheme) || others.iter().any(|other| scheme.eq_ignore_ascii_case(other))
 }
 
+const fn is_slash(byte: u8) -> bool {
+    matches!(byte, b'/' | b'\\')
+}
+
 /// Returns true for white space that the parser removes.
 const fn is_ignored(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r')
@@ -84,7 +119,6 @@ fn is_split_scheme(name: &[u8]) -> bool {
 /// Returns the authority of a text, or more than it: what the parser might take for a name. White
 /// space that the parser ignores is part of it.
 fn authority(href: &[u8]) -> Option<&[u8]> {
-    let is_slash = |byte: u8| matches!(byte, b'/' | b'\\');
     let start = href.iter().position(|&byte| byte > b' ')?;
     let (rest, slashes_min) = match scheme(href) {
         Some((name, rest)) if is_special(name) => (rest, 0),
@@ -243,6 +277,17 @@ mod tests {
     }
 
     proptest! {
+        /// The short cut for ordinary texts changes nothing.
+        #[test]
+        fn ordinary_texts_have_no_name_that_is_converted(
+            text in "(https?://)?[\\\\/]{0,2}[a-zA-Z0-9.:@%?#\t\u{fc}-]{0,70}(xn--a)?[a-z./-]{0,70}",
+        ) {
+            if is_ordinary(text.as_bytes()) {
+                let slow = authority(text.as_bytes()).map_or(Ok(0), authority_cost);
+                prop_assert_eq!(slow, Ok(0), "{:?}", text);
+            }
+        }
+
         /// No text with a costly name is taken for a cheap one: the steps are at least the product
         /// of letters beyond ASCII and letters, for each label that the parser converts.
         #[test]

@@ -12,13 +12,3 @@ pub(super) struct CutLinks {
     /// Member that must give way, and the other end of the link.
     pub(super) gives_way: Option<(AgentId, AgentId)>,
 }
-
-/// Exclusion of an agent that could not reach another one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exclusion {
-    pub(super) other: AgentId,
-    /// Number of such deaths.
-    pub(super) n_deaths: u32,
-    /// Time from which on it may rejoin.
-    pub(super) until: Timestamp,
-}

@@ -260,6 +260,15 @@ pub enum MemberRefusal {
         /// Seconds until it may rejoin.
         secs: u64,
     },
+    /// The process of the agent ended again and again before it was ready.
+    #[error(
+        "the agent was declared dead because its processes ended before they were ready, while the \
+         others waited: see why in its log; it may rejoin in {secs} s"
+    )]
+    NeverReady {
+        /// Seconds until it may rejoin.
+        secs: u64,
+    },
     /// The groups of the agent are not copied yet.
     #[error(
         "the groups of the agent are not fully copied yet: try again in a moment (`crivello status` \

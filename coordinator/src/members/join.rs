@@ -68,15 +68,14 @@ impl Members {
                 return Err(MemberRefusal::AddressTaken);
             }
         }
-        if let Some(excluded) = id.and_then(|id| self.exclusions.get(&id)).copied()
-            && self.now < excluded.until
-            && self.alive(excluded.other).is_ok()
-        {
-            let (other, secs) = (excluded.other, excluded.until.since(self.now).as_secs() + 1);
-            return Err(MemberRefusal::Excluded { other, secs });
+        if let Some(id) = id {
+            self.check_not_excluded(id)?;
         }
         // A living member that returns may be what the others wait for.
         let is_alive = id.is_some_and(|id| self.alive(id).is_ok());
+        let goes_on = id.filter(|&id| is_alive && !self.is_silent(id));
+        goes_on.map_or(Ok(()), |id| self.check_not_left_behind(id))?;
+        let goes_on = goes_on.is_some();
         if self.usable.views().len() >= USABLE_VIEWS_MAX && !is_alive {
             return Err(MemberRefusal::TooManyViews);
         }
@@ -96,13 +95,17 @@ impl Members {
         }
         self.deaths.remove(&id);
         let is_new = self.leases.get(&id).is_none_or(|lease| lease.process != process);
+        let behind_since = self.leases.get(&id).and_then(|lease| lease.behind_since);
+        // The time without any process does not count.
+        let behind_since = behind_since.filter(|_| goes_on).unwrap_or(self.now);
         let until = self.renew(id, process);
         if is_new {
             let epoch = self.view.epoch;
             self.usable.began(id, epoch, self.now, self.rules.peer_lease);
             if let Some(lease) = self.leases.get_mut(&id) {
                 lease.report = HeartbeatReport { id, process, ..HeartbeatReport::default() };
-                (lease.heard, lease.behind_since) = (Some(self.now), Some(self.now));
+                (lease.heard, lease.behind_since) = (Some(self.now), Some(behind_since));
+                lease.was_ready = false;
             }
         }
         Ok(Some(MemberLease { id, until }))

@@ -4,29 +4,30 @@
 //! views, and while it reaches the other members. See [`MembershipRules`](super::MembershipRules)
 //! for the bounds.
 
-use super::cut_links::Exclusion;
 use super::{Lease, Members, ProcessId};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, RunState};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-/// Time after which an exclusion no longer makes the next one longer.
-const EXCLUSION_MEMORY: Duration = Duration::from_secs(3_600);
 
 impl Members {
     /// Returns true if the lease of a member that has just reported may be renewed.
     pub(super) fn may_renew(&self, id: AgentId) -> bool {
         let Some(lease) = self.leases.get(&id) else { return false };
-        let behind = lease.behind_since.map(|since| self.now.since(since)).unwrap_or_default();
         let gives_way = self.cut.gives_way.is_some_and(|(member, _)| member == id);
         // Nobody could take its groups over.
         let is_alone = self.living().len() == 1;
         self.view.run == RunState::Stopping
             || is_alone
             || (lease.report.stalled < self.rules.stall_max()
-                && behind < self.rules.lag_max()
+                && !self.is_left_behind(id)
                 && !gives_way)
+    }
+
+    /// Returns true if a member has not followed the views for so long that the others go on without
+    /// it.
+    pub(super) fn is_left_behind(&self, id: AgentId) -> bool {
+        let since = self.leases.get(&id).and_then(|lease| lease.behind_since);
+        since.is_some_and(|since| self.now.since(since) >= self.rules.lag_max())
     }
 
     /// Renews a lease, and returns its end.
@@ -38,6 +39,7 @@ impl Members {
             heard: None,
             report: super::HeartbeatReport::default(),
             behind_since: Some(self.now),
+            was_ready: false,
         });
         (lease.until, lease.process) = (until, process);
         until
@@ -122,16 +124,5 @@ impl Members {
         let ends = old.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
         self.cut.gives_way = ends.max_by_key(|&(id, _)| weakness(id));
         self.cut.since = broken;
-    }
-
-    /// Excludes a member that is declared dead because it could not reach another one.
-    fn exclude(&mut self, id: AgentId) {
-        if let Some((member, other)) = self.cut.gives_way.filter(|&(member, _)| member == id) {
-            let last = self.exclusions.get(&member);
-            let last = last.filter(|last| self.now < last.until + EXCLUSION_MEMORY);
-            let n_deaths = last.map_or(1, |last| last.n_deaths + 1);
-            let until = self.now + self.rules.exclusion(n_deaths);
-            self.exclusions.insert(member, Exclusion { other, n_deaths, until });
-        }
     }
 }

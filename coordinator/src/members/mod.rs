@@ -21,17 +21,20 @@
 //! A member whose lease is over is dead once [`UsableViews`] permits it; until then it is silent.
 //!
 //! This file holds the state and its smallest changes, `step.rs` what each event changes, `join.rs`
-//! how agents become members, `liveness.rs` whose lease is renewed and who is dead, `copies.rs` which
-//! dead agents may be the only ones with some data, `obstacles.rs` what keeps a crawl from going on, `certificates.rs`
-//! by which certificates members speak.
+//! how agents become members, `liveness.rs` whose lease is renewed and who is dead, `rejoin.rs` which
+//! dead agents may not rejoin yet, `copies.rs` which dead agents may be the only ones with some data,
+//! `obstacles.rs` what keeps a crawl from going on, `certificates.rs` by which certificates members
+//! speak.
 
 mod certificates;
 mod copies;
 mod cut_links;
 mod event;
+mod exclusion;
 mod join;
 mod liveness;
 mod obstacles;
+mod rejoin;
 mod step;
 mod usable_views;
 
@@ -43,7 +46,8 @@ pub use usable_views::{Conflict, PublishedViews, UsableViews};
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
-use cut_links::{CutLinks, Exclusion};
+use cut_links::CutLinks;
+use exclusion::Exclusion;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -132,8 +136,11 @@ struct Lease {
     /// Time of the last report; `None` if there was none since the coordinator started.
     heard: Option<Timestamp>,
     report: HeartbeatReport,
-    /// Time since which it has not taken or not scanned the view in force.
+    /// Time since which it has not taken or not scanned the view in force. A restart does not end
+    /// this.
     behind_since: Option<Timestamp>,
+    /// True if its process has taken and scanned a view.
+    was_ready: bool,
 }
 
 /// Placeholder process of a lease. The next process to report takes the lease.
@@ -156,7 +163,17 @@ impl Members {
         let until = now + rules.lease;
         let lease = |agent: &Agent| {
             let report = HeartbeatReport { id: agent.id, ..HeartbeatReport::default() };
-            (agent.id, Lease { until, process: ANY, heard: None, report, behind_since: None })
+            (
+                agent.id,
+                Lease {
+                    until,
+                    process: ANY,
+                    heard: None,
+                    report,
+                    behind_since: None,
+                    was_ready: true,
+                },
+            )
         };
         let leases = view.agents.iter().map(lease).collect();
         let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1));

@@ -48,6 +48,8 @@ impl Members {
             }
         }
         obstacles.extend(self.obstacles_of_dead(of));
+        let never_ready = self.never_ready();
+        obstacles.extend(never_ready.map(|(id, since)| of(ObstacleKind::NeverReady, id, since)));
         let active: Vec<AgentId> = self.active().map(|agent| agent.id).collect();
         if let [first, ..] = active[..]
             && active.len() < self.rules.replication

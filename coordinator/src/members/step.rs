@@ -102,13 +102,16 @@ impl Members {
         if let Some(lease) = self.leases.get_mut(&id) {
             let follows = epoch == newest && report.scanned;
             if follows {
-                lease.behind_since = None;
-            } else if epoch > lease.report.epoch {
+                (lease.behind_since, lease.was_ready) = (None, true);
+            } else if lease.report.epoch > 0 && epoch > lease.report.epoch {
                 lease.behind_since = Some(now);
             }
             lease.process = process;
             lease.heard = Some(now);
             lease.report = report.clone();
+        }
+        if self.leases.get(&id).is_some_and(|lease| lease.was_ready) {
+            self.on_ready(id);
         }
         if let Some(certificate) = report.certificate {
             self.on_certificate_reported(id, certificate);
@@ -185,7 +188,10 @@ impl Members {
         if before == RunState::Stopping {
             // Leases count again: each member has one full lease in which to report.
             let until = self.now + self.rules.lease;
-            self.leases.values_mut().for_each(|lease| lease.until = until);
+            for lease in self.leases.values_mut() {
+                lease.until = until;
+                lease.behind_since = lease.behind_since.map(|_| self.now);
+            }
         }
         Ok(None)
     }

@@ -282,6 +282,9 @@ fn an_agent_cancels_its_drain() {
 #[test]
 fn a_member_that_died_while_draining_drains_on_when_it_is_back() {
     let mut members = two();
+    let epoch = members.view().epoch;
+    let ready = HeartbeatReport { epoch, scanned: true, ..report(2, 22) };
+    members.step(&MemberEvent::Heartbeat(ready), at(1)).unwrap();
     members.step(&MemberEvent::Drain { id: AgentId(2) }, at(1)).unwrap();
     members.step(&heartbeat(1, 11), at(20)).unwrap();
     members.step(&MemberEvent::Tick, at(1 + LEASE)).unwrap();

@@ -9,7 +9,7 @@ use super::wire::{sample_packets, sample_view};
 use crate::target::{FuzzTarget, MemoryBound};
 use bytes::Bytes;
 use crivello_agent::cluster::{
-    ClusterStatus, InboundMsg, OpenCommits, PacketQueue, ReplicationEngine,
+    ClusterStatus, InboundMsg, OpenCommits, Outbox, PacketQueue, ReplicationEngine,
 };
 use crivello_agent::crawldb::{CrawlDb, ExportCursor};
 use crivello_agent::messages::{Commit, TransferKind};
@@ -169,14 +169,15 @@ impl<'a> SimAgent<'a> {
         let (hasher, settings) = (KeyedHasher::with_public_key(), &disk.settings);
         let now = Timestamp::from_secs(1_795_176_000);
         let crawldb = CrawlDb::open(disk.database.clone(), settings, hasher).expect("it opens");
-        let (tracer, outbox) = (disk.tracer.clone(), &*disk.database);
+        let tracer = disk.tracer.clone();
+        let outbox = Outbox::open(&*disk.database).expect("the outbox is empty");
         let status = Arc::new(ClusterStatus::default());
         let cluster = Cluster { replication: 2, ..settings.fixed.cluster.clone() };
         let engine = ReplicationEngine::new((ME, hasher), &cluster, tracer, status, outbox, now);
         Self {
             disk,
             crawldb: crawldb.sharing(ME),
-            engine: engine.expect("the outbox is empty"),
+            engine,
             packets: StoredPackets::default(),
             pages: Commit::default(),
             facts: Commit::of_facts(),
@@ -244,7 +245,8 @@ impl<'a> SimAgent<'a> {
         self.commit();
         self.now = self.now + std::time::Duration::from_secs(1);
         let now = self.now;
-        self.engine.step(&mut self.crawldb, now, &|| now).expect("a step");
+        let mut open = OpenCommits { pages: &mut self.pages, facts: &mut self.facts };
+        self.engine.step(&mut open, &mut self.crawldb, now, &|| now).expect("a step");
         self.commit();
         self.run_jobs();
         self.engine.on_synced();

@@ -1,7 +1,8 @@
 //! The dashboard in a real browser (headless Chromium). Its numbers are those of the API; a killed
-//! agent is shown as dead; clicking drains an agent; typing changes a setting; nothing is
-//! accessible without the token; and a lost coordinator is shown as lost. It loads nothing from
-//! elsewhere, and works on a phone, without a mouse, and with a screen reader.
+//! agent is shown as dead; what keeps the crawl open is shown; clicking drains an agent; typing
+//! changes a setting; nothing is accessible without the token; and a lost coordinator is shown as
+//! lost. It loads nothing from elsewhere, and works on a phone, without a mouse, and with a screen
+//! reader.
 
 mod browser;
 mod looks;
@@ -11,6 +12,7 @@ mod stories;
 use browser::Browser;
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, Load, Permits, seed};
+use looks::FAULTS;
 use serde_json::Value;
 use simweb::{PageKind, Robots, Spec};
 use std::io::{Read, Write};
@@ -157,6 +159,12 @@ fn the_page_shows_what_is_so() {
     assert_eq!(cluster.end("c").status.code(), Some(0), "{}", cluster.account());
     cluster.until("c is removed from the page", |_| cells(&browser, "c").is_null());
     assert!(browser.text("#events").contains("c handed over all groups and left"));
+
+    // One agent is left, so each URL is on one disk.
+    cluster.until("the page and the command say that agents are missing", |cluster| {
+        let few = "on fewer disks than";
+        browser.text("#obstacles").contains(few) && cluster.tell(&["status"]).contains(few)
+    });
     assert_same_numbers(&mut cluster, &browser);
     browser.assert_quiet(&ours);
 
@@ -188,5 +196,43 @@ fn a_frozen_coordinator_is_shown_as_lost() {
     cluster.until("the page is connected again", |_| {
         browser.eval("document.getElementById('lost').hidden") == true
     });
+    browser.end();
+}
+
+/// Without replicas, the crawl cannot end while a dead agent is a member. The page says so in the
+/// words of `status`, until a person decides.
+#[test]
+fn what_keeps_the_crawl_open_is_shown() {
+    let opened = open(|| cluster(30).set("cluster.replication=1").start(3));
+    let Some((_permits, browser, mut cluster, ours)) = opened else { return };
+    let is_shown = |browser: &Browser| {
+        browser.eval("document.getElementById('obstacles').getClientRects().length > 0") == true
+    };
+    wait_until_running(&mut cluster, &browser);
+    cluster.seed();
+    cluster.wait_for_share(0.1);
+    cluster.until("no obstacle is shown", |_| !is_shown(&browser));
+    cluster.kill9("b");
+    cluster.delete_disk("b");
+    cluster.until("the page shows what `status` says", |cluster| {
+        let status = cluster.tell(&["status", "--json"]);
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        let obstacles = status["obstacles"].as_array().expect("a list").iter();
+        let told: Vec<Value> = obstacles.map(|obstacle| obstacle["text"].clone()).collect();
+        let shown = browser.eval(
+            "[...document.querySelectorAll('#obstacles li')].map((item) => item.textContent)",
+        );
+        let text = browser.text("#obstacles");
+        let is_said = ["b are dead", "crivello remove b --force"].iter().all(|s| text.contains(s));
+        is_said && is_shown(&browser) && shown == Value::Array(told)
+    });
+    assert_eq!(browser.eval(FAULTS), "");
+    cluster.until("b is removed", |cluster| {
+        let (code, _, _) = cluster.ask(&["remove", "b", "--force", "--give-up"]);
+        code == Some(0)
+    });
+    cluster.until("the obstacle is gone", |_| !is_shown(&browser));
+    assert_eq!(browser.text("#obstacles"), "");
+    browser.assert_quiet(&ours);
     browser.end();
 }

@@ -1,12 +1,13 @@
 //! Adversaries: what their victims lose, by the web's own log. `docs/evidence.md` lists all of them;
 //! those of shares are in `fair_shares.rs`, those of addresses and ports in `private_addresses.rs`,
-//! slow and endless hosts in `hostile.rs`, and forged identities in `identity.rs`.
+//! slow and endless hosts in `hostile.rs`, and the secrecy of identities in `identity.rs`.
 //!
 //! Possible failures: frames of HTTP/2 that carry nothing keep a visit busy for ever, or fill memory;
 //! a robots.txt that redirects makes the crawler request a forbidden page of another site, or takes
-//! its turns.
+//! its turns; a page or a host is taken for one that was forged, and is never fetched.
 
-use crivello_tests::{Ended, Load, Permits, Scene, seed};
+use crivello_tests::{Ended, Load, Permits, Scene, is_page, seed};
+use simweb::adversary::{FORGED_HOSTS, FORGED_URL, linking};
 use simweb::{Character, Entry, Http2Flood, Limits, Manner, Pace, Robots, SeedChoice, Spec};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -127,4 +128,54 @@ fn a_robots_txt_that_redirects_makes_no_site_fetch_for_another() {
     println!("{robots} requests for the site's robots.txt, {} in all", at_victim.len());
     assert!(robots <= 10, "{robots} requests for the site's robots.txt");
     assert!(ended.count("skipped/robots-redirect") > 0, "{}", ended.report);
+}
+
+/// The adversary knows the URLs of its victims, all code, and the hashes of the versions without a
+/// key, but not the key of the crawl. It links to a URL and to a name that do not exist, and that had
+/// the hashes of a page and of a host, before the crawler finds those. A second forged name is that of
+/// a host that exists: it and the host for whose hash it was made are both fetched.
+#[test]
+fn what_is_forged_for_hashes_without_a_key_takes_no_page() {
+    let [(host, no_host), (shop, other)] = FORGED_HOSTS;
+    let (page, no_page) = FORGED_URL;
+    let mut report = Character::named("report").pages(6);
+    report.latency_ms = Some(1_000);
+    let mut home = linking("home", std::iter::once(format!("http://{host}:{{port}}/")));
+    home.latency_ms = Some(1_000);
+    let links = [no_page.to_owned(), format!("http://{no_host}:{{port}}/")];
+    let spec = honest()
+        .host("www.evil.test", linking("forger", links.into_iter()))
+        .host("www.report.test", report)
+        .host("victim.test", home)
+        .host(host, Character::named("victim").pages(8))
+        .host(shop, Character::named("shop").pages(5))
+        .host(other, Character::named("other").pages(5));
+    let scene = scene(spec);
+    assert!(scene.web.port() >= 10_000, "the forged URL is for a port of five digits");
+    // Only a page of its own domain knows the host.
+    let (seeds, of_host) = (scene.web.seeds(), format!("http://{host}:"));
+    let first = seeds.iter().map(String::as_str).filter(|url| !url.starts_with(&of_host));
+    let scene = scene.seeds(&first.collect::<Vec<_>>());
+    let ended = crawl_and_judge(&scene);
+
+    let entries = scene.web.log().entries();
+    let requests = |location: &str| {
+        let url = scene.web.world().with_port(location);
+        entries.iter().filter(|entry| entry.url() == url).count()
+    };
+    assert_eq!((requests(page), requests(no_page)), (1, 1), "{}", ended.report);
+    for (name, n_pages) in [(host, 8), (shop, 5), (other, 5)] {
+        let n = entries.iter().filter(|entry| entry.host == name && is_page(entry)).count();
+        assert_eq!(n, n_pages, "pages of {name}: {}", ended.report);
+    }
+
+    // The forged ones were found first.
+    let looked_up = |name: &str| scene.web.queries(name).first().copied().expect("a query");
+    assert!(looked_up(no_host) < looked_up(host), "{host} was found first");
+    let answers = |host: &str| {
+        let pages = entries.iter().filter(|entry| entry.host == host && is_page(entry));
+        pages.map(|entry| entry.end).min().expect("a page")
+    };
+    assert!(answers("www.evil.test") < answers("www.report.test"), "{page} was found first");
+    assert_eq!(ended.count("skipped/host-key-taken"), 0, "{}", ended.report);
 }

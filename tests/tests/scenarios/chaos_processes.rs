@@ -1,6 +1,7 @@
 //! Random faults of real processes, one after another, without waiting for the cluster to settle:
-//! joins, drains, kills with and without the disk, frozen processes, cuts between any two, restarts
-//! and isolation of the coordinator. `chaos.rs` has more faults a second, in one process.
+//! joins, drains, kills with and without the disk, frozen processes, cuts between any two, full disks,
+//! power cuts of all, restarts and isolation of the coordinator. `chaos.rs` has more faults a second,
+//! in one process.
 //!
 //! Nothing is lost, no host is visited by two agents at once or too early, and each page that was
 //! answered is in an archive. Pages that an agent fetched while it was cut off, or that were in flight
@@ -12,7 +13,7 @@
 
 use crivello_tests::cluster::{COORDINATOR, Way};
 use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
-use crivello_tests::{Cluster, env_value, seed};
+use crivello_tests::{Cluster, Rack, env_value, seed};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -25,7 +26,7 @@ const IP_DELAY: Duration = Duration::from_millis(40);
 /// Minimum number of agents that are neither dead nor drained: with two replicas, one may die.
 const ALIVE_MIN: usize = 3;
 const ALIVE_MAX: usize = 5;
-/// Maximum time for which a process is frozen, or a link is cut.
+/// Maximum time for which a process is frozen, a disk is full, or a link is cut.
 const AWAY_MAX: Duration = Duration::from_secs(8);
 /// Pages that agents may fetch in that time although others take their groups over.
 const UNHEARD_MAX: u64 = 300;
@@ -51,15 +52,21 @@ enum Fault {
     KillCoordinator,
     /// No agent reaches the coordinator for a while; another agent joins meanwhile.
     Isolate,
+    /// The disk of an agent is full for a while.
+    FillDisk,
+    /// All processes die, and everything that is not on disk is lost.
+    CutPower,
 }
 
 use Fault::{
-    Cut, Drain, Freeze, Isolate, Join, Kill, KillCoordinator, KillRestart, LoseDisk, Restart,
-    Return,
+    Cut, CutPower, Drain, FillDisk, Freeze, Isolate, Join, Kill, KillCoordinator, KillRestart,
+    LoseDisk, Restart, Return,
 };
 
 struct Chaos {
     cluster: Cluster,
+    /// The disks; `None` if none can be mounted here: then no disk is full, and no power is cut.
+    rack: Option<Rack>,
     rng: StdRng,
     /// Agents that run and are not draining.
     running: Vec<String>,
@@ -90,11 +97,19 @@ impl Chaos {
             .set(&format!("fetch.visits-max={VISITS_MAX}"))
             .set(&format!("state.commit-pages-max={COMMIT_PAGES_MAX}"))
             .set("state.commit-interval=50ms")
-            .within(Duration::from_secs(240) + Duration::from_secs_f64(minutes * 90.0))
-            .start(4);
+            .set("state.disk-free-min=1MiB")
+            .allow_log_line("the disk is")
+            .within(Duration::from_secs(240) + Duration::from_secs_f64(minutes * 90.0));
+        // The files of the disks are sparse.
+        let mut rack = Rack::mount(&cluster, (256 << 20) + (minutes * 80e6) as u64);
+        for name in ["a", "b", "c", "d"] {
+            rack.iter_mut().for_each(|rack| rack.add(&cluster, name));
+        }
+        let cluster = cluster.start(4);
         cluster.seed();
         Self {
             cluster,
+            rack,
             rng: StdRng::seed_from_u64(seed),
             running: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
             draining: Vec::new(),
@@ -121,6 +136,9 @@ impl Chaos {
         if !self.killed.is_empty() {
             faults.extend([Return, Return]);
         }
+        if self.rack.is_some() {
+            faults.extend([FillDisk, CutPower]);
+        }
         faults
     }
 
@@ -137,6 +155,7 @@ impl Chaos {
     fn join(&mut self) {
         self.n_names += 1;
         let name = format!("n{}", self.n_names);
+        self.rack.iter_mut().for_each(|rack| rack.add(&self.cluster, &name));
         self.cluster.launch(&name);
         self.running.push(name);
     }
@@ -176,6 +195,7 @@ impl Chaos {
             LoseDisk => {
                 self.kill(&name);
                 self.cluster.delete_disk(&name);
+                self.rack.iter_mut().for_each(|rack| rack.remove(&name));
                 self.lost = Some(name);
             }
             Freeze => {
@@ -211,7 +231,28 @@ impl Chaos {
                     self.set_ways(name, COORDINATOR, Way::Open);
                 }
             }
+            FillDisk => {
+                self.cuts += 1;
+                let ballast = self.rack.as_ref().expect("disks").disk(&name).fill(1);
+                self.pause(AWAY_MAX);
+                std::fs::remove_file(ballast).expect("removed");
+            }
+            CutPower => self.cut_power(),
         }
+    }
+
+    /// Cuts the power of all disks and processes, and starts the processes again.
+    fn cut_power(&mut self) {
+        self.look();
+        let agents: Vec<String> = self.running.iter().chain(&self.draining).cloned().collect();
+        let everyone: Vec<String> =
+            agents.iter().cloned().chain([COORDINATOR.to_owned()]).collect();
+        let written: Vec<String> = agents.iter().filter(|_| self.rng.random()).cloned().collect();
+        self.rack.as_ref().expect("disks").cut_power(&mut self.cluster, &everyone, &written);
+        self.deaths += agents.len() as u64;
+        self.cuts += 1;
+        self.cluster.start_coordinator();
+        agents.iter().for_each(|name| self.cluster.launch(name));
     }
 
     fn set_ways(&self, one: &str, other: &str, way: Way) {

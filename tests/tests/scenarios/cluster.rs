@@ -15,6 +15,7 @@ mod cuts;
 mod joins_and_drains;
 mod kills;
 mod liveness;
+mod power_cut;
 mod recovery;
 mod together;
 

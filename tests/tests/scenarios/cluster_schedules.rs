@@ -2,10 +2,11 @@
 //! drains, crashes, delays, losses and cuts, each from a seed.
 //!
 //! The agents' replication engine and the coordinator's membership are real. The clocks, which
-//! differ, the network, the disks, and pages that link to each other are simulated. A crash reverts a
-//! disk to its last commit, a power cut to one that is not older than the last sync. These are
-//! checked: two agents never visit a group at once; whatever is acknowledged is synced on as many
-//! disks as promised; every page that was accepted or linked is fetched, whatever single disk is lost;
+//! differ, the network, the disks, and pages that link to each other are simulated. A crash happens
+//! between any two durable steps; it reverts a disk to its last commit, a power cut to one that is not
+//! older than the last sync. These are checked: two agents never visit a group at once; whatever is
+//! acknowledged is synced on as many disks as promised; a replica in sync has all rows of the owner;
+//! every page that was accepted or linked is fetched, whatever single disk is lost;
 //! in the end each row is on the disks of its owner and its replicas, and on no other, and each record
 //! in an archive. Without crashes no page is fetched twice.
 //!
@@ -18,6 +19,7 @@ mod judge;
 mod life;
 mod node;
 mod store;
+mod stores_agree;
 mod views;
 mod wire;
 mod world;

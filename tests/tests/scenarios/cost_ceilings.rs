@@ -8,8 +8,8 @@
 use crivello_common::config::Settings;
 use crivello_common::url::parse_cost;
 use crivello_tests::{Ended, Scene, seed};
-use simweb::adversary::{costly_link, link_flood, linking};
-use simweb::{Character, Limits, Manner, Pace, Robots, SeedChoice, Spec};
+use simweb::adversary::{costly_link, link_flood, linking, packed_links};
+use simweb::{Character, Coding, Limits, Manner, Pace, Robots, SeedChoice, Spec};
 use std::path::Path;
 use std::time::Duration;
 
@@ -187,6 +187,64 @@ fn long_links_that_stay_in_the_queue() {
     assert!(received > 2 << 20, "{received} bytes: {}", ended.report);
     // Each link is in the log of the database and in a table.
     assert!(state < STATE_BASE + 4 * received, "{state} bytes of state for {received}");
+}
+
+/// Ten small pages with long links to one host, compressed: the state for each byte received has no
+/// bound here but what a host may queue.
+#[test]
+fn compressed_links() {
+    let share = 4 << 20;
+    let spec = evil(10, |i| {
+        let numbers = 1_000 * i..1_000 * (i + 1);
+        link_flood("target.evil.test", numbers, 1_900).coding(Coding::Zstd)
+    });
+    let spec = spec.host("target.evil.test", Character::named("target").pages(1));
+    let scene = scene(spec)
+        .set(&format!("limits.queued-bytes-per-host-max={share}B"))
+        .arg("--max-pages=60");
+    let ended = scene.crawl().succeeded();
+    let entries = scene.web.log().entries();
+    let hostile = entries.iter().filter(|entry| entry.host.ends_with("evil.test"));
+    let received: u64 = hostile.map(|entry| entry.bytes).sum();
+    let state = size(&scene.out().join("state"));
+    println!(
+        "compressed links: {received} bytes received, {state} of state, {:.0} for each byte",
+        state as f64 / received as f64
+    );
+    assert!(received < 1 << 20, "{received} bytes: the links were not compressed");
+    // Each link is in the log of the database and in a table.
+    assert!(state < STATE_BASE + 3 * share, "{state} bytes of state: {}", ended.report);
+    assert!(state > share, "{state} bytes of state: the links were not queued: {}", ended.report);
+}
+
+/// Four pages with more links than are taken from one. They are compressed, but the state cannot be:
+/// it has a bound for each page, whatever it unpacks to. No share of a queue is reached.
+#[test]
+fn compressed_links_beyond_those_of_a_page() {
+    let (n_hosts, n_links, len) = (4, 15_000, 800);
+    let bytes_per_page = Settings::default().live.links.bytes_per_page_max.0;
+    let spec = evil(n_hosts, |i| packed_links(&format!("h{i}.evil.test"), n_links, len));
+    let scene = scene(spec).arg("--max-pages=60");
+    let ended = scene.crawl().succeeded();
+    let entries = scene.web.log().entries();
+    let hostile = entries.iter().filter(|entry| entry.host.ends_with("evil.test"));
+    let received: u64 = hostile.map(|entry| entry.bytes).sum();
+    let sent = u64::from(n_hosts * n_links) * len as u64;
+    let taken = u64::from(n_hosts) * bytes_per_page;
+    let state = size(&scene.out().join("state"));
+    let per_byte = state as f64 / received as f64;
+    println!(
+        "compressed links of a page: {received} bytes received for {sent}, {state} of state, \
+         {per_byte:.0} for each byte"
+    );
+    assert!(20 * received < sent, "{received} bytes: the links were not compressed");
+    assert!(sent > 5 * taken, "the pages have too few links");
+    // Each link that is taken is in the log of the database and in a table.
+    assert!(state < STATE_BASE + 3 * taken, "{state} bytes of state: {}", ended.report);
+    assert!(state > taken / 2, "{state} bytes of state: the links were not queued");
+    // The measured figure is 28.
+    assert!(per_byte < 150.0, "{per_byte:.0} bytes of state for each byte: {}", ended.report);
+    assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
 }
 
 /// A host of each bomb; unpacked they have 256 MiB each.

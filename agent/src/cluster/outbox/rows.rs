@@ -6,9 +6,10 @@
 //! 2 agent(4) seq(8)   facts for a replica, of groups that this agent owns
 //! ```
 
-use crate::messages::PendingPage;
+use crate::messages::{CommitNumber, PendingPage};
 use crate::peers::Lane;
-use crate::storage::{DiskError, RowReader};
+use crate::storage::{DiskError, RowReader, RowWriter};
+use bytes::Bytes;
 use crivello_common::view::AgentId;
 
 pub(super) fn key(lane: u8, agent: AgentId, seq: u64) -> Vec<u8> {
@@ -33,6 +34,18 @@ pub(super) fn row_key((to, lane): (AgentId, Lane), seq: u64) -> Vec<u8> {
         Lane::Replicas => 2,
     };
     key(code, to, seq)
+}
+
+pub(super) fn encode_row(lane: Lane, commit: Option<CommitNumber>, facts: &[Bytes]) -> Vec<u8> {
+    let n_bytes = facts.iter().map(|fact| fact.len() + 4).sum::<usize>();
+    let mut w = RowWriter(Vec::with_capacity(n_bytes + 8));
+    if lane == Lane::Main {
+        w.rest(&commit.unwrap_or(0).to_be_bytes());
+    }
+    facts.iter().for_each(|fact| {
+        w.bytes(fact);
+    });
+    w.finish()
 }
 
 pub(super) fn damaged() -> DiskError {

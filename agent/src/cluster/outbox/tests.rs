@@ -44,3 +44,33 @@ fn what_changes_is_written_once_it_is_much_and_a_restart_finds_it() {
     let (written, of) = (Outbox::open(&disk).unwrap().len(), outbox.len());
     assert!(written > of / 2, "only {written} of {of} rows are written");
 }
+
+#[test]
+fn a_recalled_row_is_offered_only_after_its_release() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();
+    let mut outbox = Outbox::open(&disk).unwrap();
+    let lane = (AgentId(2), Lane::Main);
+    let push = |outbox: &mut Outbox, fact: u8| {
+        let rows = outbox.push(lane, None, vec![Bytes::from(vec![fact])]);
+        disk.write_outbox(&outbox.take_changes()).unwrap();
+        outbox.on_committed();
+        outbox.on_synced();
+        rows[0]
+    };
+    let next = |outbox: &Outbox| outbox.next_to_offer(&disk, lane).unwrap().map(|(seq, _)| seq);
+    let rows = [push(&mut outbox, 1), push(&mut outbox, 2)];
+    outbox.offered(lane, rows[0]);
+    assert_eq!(next(&outbox), Some(rows[1]));
+    assert_eq!(outbox.recall(), rows.map(|seq| (lane, seq)));
+    // Nor does a later row overtake it.
+    let later = push(&mut outbox, 3);
+    assert_eq!(next(&outbox), None);
+    outbox.release(lane, rows[0]);
+    assert_eq!(next(&outbox), Some(rows[0]));
+    outbox.offered(lane, rows[0]);
+    assert_eq!(next(&outbox), None);
+    outbox.remove(lane, rows[1]);
+    outbox.release(lane, rows[1]);
+    assert_eq!(next(&outbox), Some(later));
+}

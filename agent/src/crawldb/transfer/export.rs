@@ -15,9 +15,10 @@ const STAGES: [Family; 4] = [Family::Hosts, Family::Robots, Family::Frontier, Fa
 /// Position of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportCursor {
-    stage: usize,
+    /// Index of the kind of rows that is exported.
+    pub stage: usize,
     /// Last key that was exported in this stage; empty for none.
-    last: Vec<u8>,
+    pub last: Vec<u8>,
 }
 
 impl CrawlDb {

@@ -47,7 +47,8 @@ impl Writer {
         self.commit_facts(now)?;
         self.enter_epoch(now)?;
         if let Replication::Cluster(cluster) = &mut self.replication {
-            let groups = cluster.step(&mut self.stores.crawldb, now)?;
+            let mut open = OpenCommits { pages: &mut self.open, facts: &mut self.facts };
+            let groups = cluster.step(&mut open, &mut self.stores.crawldb, now)?;
             if !groups.is_empty() {
                 self.replies.push_back(ToWorkbench::Recall { groups });
             }

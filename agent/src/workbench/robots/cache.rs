@@ -32,6 +32,15 @@ impl RobotsCache {
         }
     }
 
+    /// Returns true if a robots.txt of the same host redirects to `url`, as of answers not older than
+    /// [`AGE_MAX`].
+    pub fn redirects_to(&self, url: &CrawlUrl, now: Timestamp) -> bool {
+        self.0.iter().any(|(from, at, (found, _))| {
+            let redirects = matches!(found, RobotsOutcome::Redirect(to) if to == url);
+            redirects && from.host() == url.host() && now < *at + AGE_MAX
+        })
+    }
+
     /// Returns the answer for `url` and whether it is verified, if it is not older than [`AGE_MAX`].
     pub fn get(&self, url: &CrawlUrl, now: Timestamp) -> Option<(RobotsOutcome, bool)> {
         let lately = |at: Timestamp| now < at + AGE_MAX;

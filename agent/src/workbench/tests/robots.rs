@@ -2,7 +2,7 @@
 
 use super::fixture::{Fixture, HTTP, HTTPS, ip, key, ms, open, pages, request, secs, url, urls};
 use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, ToFrontier, Verdict};
-use crivello_common::config::RobotsExemption;
+use crivello_common::config::{LinkRule, RobotsExemption};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal};
@@ -449,6 +449,52 @@ fn a_request_of_another_agent_waits_for_a_visit_to_the_host() {
     assert!(fixture.workbench.take_remote_requests().is_empty());
     let answers = fixture.workbench.take_peer_replies();
     assert!(matches!(&answers[..], [(url, RobotsOutcome::Unreachable)] if *url == strange));
+}
+
+/// Another agent may be captured: it must not make this one request any page.
+#[test]
+fn a_request_of_another_agent_for_anything_else_is_refused_and_counted() {
+    let mut fixture = Fixture::new(|s| {
+        s.live.links.blocked = vec!["blocked.example".parse().unwrap()];
+        s.live.links.exclude = vec![LinkRule {
+            host_suffix: Some("outside.example".to_owned()),
+            path_prefix: None,
+            regex: None,
+        }];
+    })
+    .with_ip_leases();
+    for url in [
+        "http://www.example.com/",
+        "http://www.example.com/private?id=7",
+        "http://www.example.com:25/robots.txt",
+        "http://blocked.example/robots.txt",
+        "http://outside.example/robots.txt",
+    ] {
+        let url = CrawlUrl::parse(url).unwrap();
+        fixture.workbench.request_for_peer(url.clone(), fixture.now);
+        let answers = fixture.workbench.take_peer_replies();
+        assert!(matches!(&answers[..], [(u, RobotsOutcome::Unreachable)] if *u == url), "{url}");
+        let notes = fixture.notes();
+        assert!(matches!(&notes[..], [ToFrontier::RobotsRedirectRefused]), "{url}: {notes:?}");
+    }
+    // The host itself may say that its file is elsewhere on it.
+    let [first, second] = ["http://www.example.com/robots.txt", "http://www.example.com/r?x=1"];
+    fixture.enter(fixture.host("www.example.com", urls(3)), ip(1));
+    let fetch = |fixture: &mut Fixture, asked: &str, found: RobotsOutcome| {
+        let visit = fixture.visit();
+        assert_eq!(request(&visit).url.as_str(), asked);
+        fixture.found(&visit, found);
+        assert_eq!(fixture.workbench.take_peer_replies()[0].0.as_str(), asked);
+        fixture.wait(secs(10));
+    };
+    fixture.workbench.request_for_peer(CrawlUrl::parse(first).unwrap(), fixture.now);
+    fetch(&mut fixture, first, to(second));
+    fixture.workbench.request_for_peer(CrawlUrl::parse(second).unwrap(), fixture.now);
+    // Requests of others alternate with the host's own pages.
+    let own = fixture.visit();
+    fixture.done(&own);
+    fixture.wait(secs(10));
+    fetch(&mut fixture, second, rules());
 }
 
 #[test]

@@ -202,6 +202,67 @@ fn of_two_members_that_do_not_reach_each_other_one_gives_way() {
     members.step(&join(Some(2), 23, "b"), at(240)).unwrap();
 }
 
+/// An agent whose process ends before it has scanned: each time the others wait until it is dead.
+#[test]
+fn an_agent_that_is_never_ready_may_rejoin_less_and_less_often() {
+    let mut members = cluster(3);
+    beat(&mut members, &[1, 2, 3], 1, 11);
+    let (mut n_deaths, mut died_at) = (0, Vec::new());
+    let mut process = 100;
+    for now in (12..3_600).step_by(2) {
+        beat(&mut members, &[1, 2], now, now);
+        // Its supervisor starts it again and again.
+        if n_deaths < 100 {
+            process += 1;
+            let was_dead = state(&members, 3) == Some(AgentState::Dead);
+            let joined = members.step(&join(Some(3), process, "c"), at(now)).is_ok();
+            if was_dead && joined {
+                n_deaths += 1;
+                died_at.push(now);
+            }
+        }
+        if now == 400 {
+            assert!(
+                kinds(&members).contains(&(ObstacleKind::NeverReady, 3)),
+                "{:?}",
+                kinds(&members)
+            );
+        }
+    }
+    let pauses: Vec<u64> = died_at.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!((4..9).contains(&pauses.len()), "{died_at:?}");
+    assert!(pauses.is_sorted(), "{pauses:?}");
+    // Once it is ready, the next such death is the first again.
+    let now = 3_600 + 2 * 3_600;
+    beat(&mut members, &[1, 2], 3_602, now);
+    members.step(&join(Some(3), 33, "c"), at(now)).unwrap();
+    beat(&mut members, &[1, 2, 3], now, now + 30);
+    assert_eq!(state(&members, 3), Some(AgentState::Active));
+    beat(&mut members, &[1, 2], now + 30, now + 90);
+    assert_eq!(state(&members, 3), Some(AgentState::Dead));
+    members.step(&join(Some(3), 34, "c"), at(now + 91)).unwrap();
+}
+
+/// A process that ends in an orderly way lets the next one begin at once.
+#[test]
+fn processes_that_end_one_after_another_do_not_keep_the_others_waiting() {
+    let mut members = cluster(3);
+    beat(&mut members, &[1, 2, 3], 1, 11);
+    let mut process = 33;
+    for now in (12..600).step_by(2) {
+        beat(&mut members, &[1, 2], now, now);
+        let _ = members.step(&ended(3, process), at(now));
+        if state(&members, 3) == Some(AgentState::Dead) {
+            assert!((130..200).contains(&now), "dead at {now}: {:?}", kinds(&members));
+            return;
+        }
+        if members.step(&join(Some(3), process + 1, "c"), at(now)).is_ok() {
+            process += 1;
+        }
+    }
+    panic!("it never gives way");
+}
+
 #[test]
 fn a_link_that_heals_in_time_harms_nobody() {
     let mut members = cluster(2);

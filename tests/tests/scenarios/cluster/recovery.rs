@@ -104,6 +104,41 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     entries.map(|path| (path.clone(), fs::read(&path).expect("read"))).collect()
 }
 
+/// Starts an agent that ends because its directory is damaged. Returns what it says.
+fn refused(cluster: &Cluster, name: &str) -> String {
+    let mut command = Command::new(crivello_tests::binary());
+    command.args(["agent", "--coordinator", &cluster.url(), "--name", name]);
+    command.args(["--listen", "127.0.0.1:0", "--data"]).arg(cluster.disk(name));
+    let output = crivello_tests::output_within(&mut command, crivello_tests::DEADLINE);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(70), "{said}");
+    said
+}
+
+/// It is opened before the agent joins: a member that ends again and again would keep the others waiting.
+#[test]
+fn an_agent_without_its_archive_does_not_join() {
+    let mut cluster = cluster(web(40)).start_until(3, 0.2);
+    cluster.process("b").signal(Signal::TERM);
+    let _ = cluster.end("b");
+    let [archive, away] = ["warc", "away"].map(|name| cluster.disk("b").join(name));
+    fs::rename(&archive, &away).expect("renamed");
+    cluster.wait_for_state("b", "dead");
+    let epoch = cluster.epoch();
+    for _ in 0..2 {
+        let said = refused(&cluster, "b");
+        assert!(said.contains("is missing"), "{said}");
+    }
+    assert_eq!((cluster.epoch(), cluster.state("b").as_deref()), (epoch, Some("dead")));
+    if archive.exists() {
+        fs::remove_dir_all(&archive).expect("removed");
+    }
+    fs::rename(&away, &archive).expect("renamed");
+    cluster.launch("b");
+    cluster.wait_for_state("b", "active");
+    finish(&mut cluster, IN_FLIGHT);
+}
+
 /// The agent ends and names the file. By the runbook, a new agent takes its place: the rows come from
 /// the copies, and the archive is kept.
 #[test]
@@ -127,12 +162,7 @@ fn an_agent_with_corrupt_table_files_is_replaced_and_its_rows_come_from_the_copi
     }
     assert!(!damaged.is_empty(), "the state has no table file");
     let archive = files(&disk.join("warc"));
-    let mut command = Command::new(crivello_tests::binary());
-    command.args(["agent", "--coordinator", &cluster.url(), "--name", "b"]);
-    command.args(["--listen", "127.0.0.1:0", "--data"]).arg(&disk);
-    let output = crivello_tests::output_within(&mut command, crivello_tests::DEADLINE);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(70), "{said}");
+    let said = refused(&cluster, "b");
     assert!(damaged.iter().any(|name| said.contains(name.as_str())), "{said}");
     assert!(said.contains("A damaged agent directory"), "{said}");
     let kept = files(&disk.join("warc"));

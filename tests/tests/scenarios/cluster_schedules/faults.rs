@@ -31,7 +31,7 @@ impl World {
             Kind::Crashes | Kind::LostDisks => self.crash(node),
             Kind::PowerCuts if self.rng.chance(4) => {
                 // The power of all agents at once.
-                (0..self.nodes.len()).for_each(|node| self.crash(node));
+                (0..self.nodes.len()).for_each(|node| self.crash_now(node));
             }
             Kind::PowerCuts => self.crash(node),
             Kind::Isolation if self.rng.chance(2) => self.isolate(),
@@ -117,7 +117,26 @@ impl World {
         }
     }
 
-    pub fn crash(&mut self, node: usize) {
+    /// Ends the process of a node, now or in the middle of one of its next turns.
+    fn crash(&mut self, node: usize) {
+        match self.rng.chance(2) {
+            true => self.crash_now(node),
+            false => self.nodes[node].steps_left = Some(self.rng.below(12)),
+        }
+    }
+
+    /// Marks a point between two durable steps of a node. Returns true if its process ends there.
+    pub fn ends_here(&mut self, node: usize) -> bool {
+        let left = self.nodes[node].steps_left;
+        self.nodes[node].steps_left = left.and_then(|left| left.checked_sub(1));
+        if left == Some(0) {
+            self.say(|| format!("n{node} ends in the middle of a turn"));
+            self.crash_now(node);
+        }
+        left == Some(0)
+    }
+
+    fn crash_now(&mut self, node: usize) {
         if !self.nodes[node].up || self.nodes[node].left {
             return;
         }
@@ -141,6 +160,7 @@ impl World {
         self.say(|| format!("n{node} crashes, its disk: {fault:?}"));
         let web = self.web.clone();
         self.nodes[node].ended_at = self.now;
+        self.break_streams_to(node);
         self.nodes[node].crash(fault, &web);
         self.after(wait, Event::Back { node });
     }

@@ -3,8 +3,12 @@
 use super::node::Node;
 use super::store::State;
 use super::world::{Kind, LEASE, Page, World};
-use crivello_agent::messages::Role;
+use crivello_agent::cluster::Outbox;
+use crivello_agent::messages::{Fact, Role};
+use crivello_agent::peers::Lane;
+use crivello_agent::storage::facts;
 use crivello_common::completion::{AgentReply, Round, is_done};
+use crivello_common::identity::KeyedHasher;
 use crivello_common::obstacle::ObstacleKind;
 use crivello_common::view::{AgentState, View};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +85,31 @@ impl World {
     /// Returns an acknowledged page that would never be fetched if only the synced state of the nodes
     /// but `lost` were left.
     fn lost_without(&self, lost: Option<usize>) -> Option<Page> {
+        self.lost_beside(lost, &BTreeSet::new())?;
+        // A page may be finished elsewhere while the link that its first visit found is still on its way.
+        self.lost_beside(lost, &self.in_outboxes(lost))
+    }
+
+    /// Returns the pages that the outboxes of all nodes but `lost` send to their owners.
+    fn in_outboxes(&self, lost: Option<usize>) -> BTreeSet<Page> {
+        let mut pages = BTreeSet::new();
+        let hasher = KeyedHasher::with_public_key();
+        for n in self.nodes.iter().filter(|n| !n.left && Some(n.me) != lost) {
+            let rows = n.store.synced_outbox();
+            let mut outbox = Outbox::open(rows).expect("a store in memory cannot fail");
+            for (lane, seq) in outbox.recall() {
+                let facts = outbox.read(rows, lane, seq).expect("a store in memory cannot fail");
+                let facts = facts.iter().filter_map(|fact| facts::decode(fact, &hasher));
+                pages.extend(facts.filter_map(|fact| match fact {
+                    Fact::Queued { url, .. } => Some(self.web.page(url.hash)),
+                    _ => None,
+                }));
+            }
+        }
+        pages
+    }
+
+    fn lost_beside(&self, lost: Option<usize>, sent: &BTreeSet<Page>) -> Option<Page> {
         let mut left: BTreeMap<Page, State> = BTreeMap::new();
         for n in self.nodes.iter().filter(|n| !n.left && Some(n.me) != lost) {
             for (&page, &state) in n.store.synced_pages().values().flatten() {
@@ -95,7 +124,8 @@ impl World {
         // Pages that are not finished are fetched, and so are their links. Seeds are sent again until
         // they are accepted.
         let seeds = (0..self.n_seeds()).filter(|page| !self.accepted.contains(page));
-        let unfinished = left.keys().copied().chain(seeds).filter(|page| !is_finished(page));
+        let known = left.keys().chain(sent).copied().chain(seeds);
+        let unfinished = known.filter(|page| !is_finished(page));
         let mut todo: Vec<Page> = unfinished.collect();
         let mut found: BTreeSet<Page> = todo.iter().copied().collect();
         while let Some(page) = todo.pop() {
@@ -108,6 +138,43 @@ impl World {
         required.find(|page| !is_finished(page) && !found.contains(page))
     }
 
+    /// Checks that an agent that is in sync has all committed rows of the owner, but those that are on
+    /// their way to it.
+    pub fn check_copies(&mut self, owner: usize) {
+        let n = &self.nodes[owner];
+        let Some(engine) = &n.engine else { return };
+        let ownership = engine.ownership();
+        for (&group, role) in n.store.all_roles() {
+            if ownership.owner(group) != n.id {
+                continue;
+            }
+            for &holder in ownership.replicas(group).iter() {
+                let is_copied = ownership.is_in_sync(role, holder)
+                    && engine.outbox().amount((holder, Lane::Replicas)).0 == 0;
+                let holder = self.nodes.iter().find(|other| other.id == Some(holder));
+                // Another view may have made it delete the group.
+                let Some(h) = holder.filter(|h| is_copied && !h.left && h.epoch() == n.epoch())
+                else {
+                    continue;
+                };
+                for (page, state) in n.store.committed_pages(group) {
+                    // Others see a pending page as queued.
+                    let theirs = h.store.state(page);
+                    if theirs
+                        .is_none_or(|theirs| theirs == State::Queued && state == State::Fetched)
+                    {
+                        self.wrong = Some(format!(
+                            "n{} is in sync with n{owner}, and has page {page} of {group:?} as \
+                             {theirs:?}, not {state:?}",
+                            h.me
+                        ));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
     /// Checks that everything acknowledged is on as many disks as promised when all agents count as
     /// settled.
     pub fn check_settled(&mut self) {
@@ -115,12 +182,13 @@ impl World {
             return;
         }
         self.exposed = self.replication < 2;
+        let promised = (self.replication as usize).min(n_active(self.members.view()));
         for page in self.acknowledged() {
             // A single agent finishes pages without waiting for a sync: both are lost together.
             let is_synced = |n: &Node| self.replication < 2 || n.store.has_synced(page);
             let has = |n: &&Node| !n.left && n.store.state(page).is_some() && is_synced(n);
             let disks = self.nodes.iter().filter(has).count();
-            if disks < self.replication as usize {
+            if disks < promised {
                 let group = self.web.group(page);
                 self.wrong = Some(format!(
                     "all agents are settled, and page {page} of {group:?} is on {disks} disks"
@@ -256,11 +324,12 @@ impl World {
         {
             return wrong;
         }
-        if !held.is_empty() {
-            return format!("not done, epoch {epoch}:\n{}", held.join("\n"));
-        }
         let nodes: Vec<String> =
             self.nodes.iter().filter(|n| !n.left).map(|n| n.describe(epoch)).collect();
+        if !held.is_empty() {
+            let (held, nodes) = (held.join("\n"), nodes.join("\n"));
+            return format!("not done, epoch {epoch}:\n{held}\n{nodes}");
+        }
         format!("not done: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
     }
 

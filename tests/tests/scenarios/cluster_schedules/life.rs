@@ -11,6 +11,7 @@ use crivello_agent::storage::values::UrlOutcome;
 use crivello_common::discard::DiscardTally;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentState;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ impl World {
         self.visit(node);
         self.transmit(node);
         self.maybe_leave(node);
+        self.check_copies(node);
         let wait = 20 + self.rng.below(60);
         self.after(wait, Event::Tick { node, life });
     }
@@ -48,10 +50,18 @@ impl World {
         self.commit_facts(node);
         self.enter_epoch(node);
         let now = self.clock(node);
+        // Some steps end before their work does.
+        let pace = [0, 0, 2, 4][self.paces.below(4) as usize];
+        let reads = Cell::new(0);
+        let clock = || {
+            reads.set(reads.get() + 1);
+            now + Duration::from_millis(pace * reads.get())
+        };
         let n = &mut self.nodes[node];
         if let Some(engine) = &mut n.engine {
+            let mut open = OpenCommits { pages: &mut n.open, facts: &mut n.facts };
             engine
-                .step(&mut n.store, now, &|| now)
+                .step(&mut open, &mut n.store, now, &clock)
                 .expect("the store is in memory and cannot fail");
         }
         self.carry_out(node);
@@ -60,7 +70,8 @@ impl World {
         if self.rng.chance(2) {
             self.commit_pages(node);
         }
-        if self.nodes[node].store.is_deleting() && self.rng.chance(2) {
+        let deletes = self.nodes[node].engine.is_some() && self.nodes[node].store.is_deleting();
+        if deletes && self.rng.chance(2) {
             self.nodes[node].store.step_deletions();
             self.commit(node, Commit { kind: CommitKind::Scan, ..Commit::default() });
         }
@@ -69,6 +80,7 @@ impl World {
         if let Some(engine) = &mut n.engine {
             engine.send(&n.store, &mut n.streams).expect("the store is in memory and cannot fail");
         }
+        self.ends_here(node);
     }
 
     fn sync(&mut self, node: usize) {
@@ -77,7 +89,12 @@ impl World {
         let Some(engine) = &mut n.engine else { return };
         if is_due || (engine.wants_sync() && self.rng.chance(2)) {
             n.store.sync();
-            engine.on_synced();
+            if self.ends_here(node) {
+                return;
+            }
+            if let Some(engine) = &mut self.nodes[node].engine {
+                engine.on_synced();
+            }
             self.carry_out(node);
             self.check_losses();
         }
@@ -142,7 +159,12 @@ impl World {
             .enqueue(&mut commit, &mut n.store)
             .expect("the store is in memory and cannot fail");
         n.store.commit(&changes);
-        engine.on_committed(&mut commit);
+        if self.ends_here(node) {
+            return;
+        }
+        if let Some(engine) = &mut self.nodes[node].engine {
+            engine.on_committed(&mut commit);
+        }
         self.carry_out(node);
     }
 
@@ -166,13 +188,17 @@ impl World {
 
     /// Handles an agent that was declared dead: its process ends, and joins again.
     pub fn evict(&mut self, node: usize) {
+        self.break_streams_to(node);
         let n = &mut self.nodes[node];
         let visits: Vec<GroupHash> = n.visits.keys().copied().collect();
         n.end_process(0);
-        n.heartbeat = 0;
+        // Answers to its earlier requests are no longer for it.
+        n.begin_life();
+        let life = n.life;
         for group in visits {
             self.visited.remove(&group);
         }
+        self.after(1, Event::Tick { node, life });
         self.say(|| format!("n{node} was declared dead"));
     }
 

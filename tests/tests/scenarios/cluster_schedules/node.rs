@@ -53,6 +53,8 @@ pub struct Node {
     pub pinged: u64,
     /// Time at which the last process ended.
     pub ended_at: u64,
+    /// Number of durable steps after which the process ends, in the middle of a turn.
+    pub steps_left: Option<u64>,
     /// Time until which the process does nothing.
     pub frozen_until: u64,
     /// How far its clock is ahead of the others' slowest, in milliseconds.
@@ -82,6 +84,7 @@ impl Node {
             heartbeat: 0,
             pinged: 0,
             ended_at: 0,
+            steps_left: None,
             frozen_until: 0,
             clock_ahead,
         }
@@ -116,6 +119,7 @@ impl Node {
         self.streams = Streams::default();
         self.latest.clear();
         self.frozen_until = 0;
+        self.steps_left = None;
         self.answers.clear();
         self.seeds.clear();
         self.grants.clear();

@@ -12,7 +12,7 @@ use crivello_agent::messages::{
 use crivello_agent::storage::DiskError;
 use crivello_agent::storage::values::UrlOutcome;
 use crivello_common::discard::Discard;
-use crivello_common::hash::{GroupHash, UrlKey};
+use crivello_common::hash::GroupHash;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -35,6 +35,8 @@ pub enum State {
 /// The outcome of every page: the simulated web has no contents.
 pub const OUTCOME: UrlOutcome = UrlOutcome::Discarded(Discard::Robots);
 
+/// Number of facts of one chunk of an export.
+const CHUNK: usize = 16;
 /// Number of rows that one step of a deletion deletes.
 const DELETED_AT_ONCE: usize = 2;
 
@@ -169,6 +171,17 @@ impl Store {
         rows.is_some_and(|rows| rows.contains_key(&page))
     }
 
+    /// Returns the pages of a group as of the last commit.
+    pub fn committed_pages(&self, group: GroupHash) -> impl Iterator<Item = (Page, State)> {
+        let rows = self.committed().pages.get(&group).into_iter().flatten();
+        rows.map(|(&page, &state)| (page, state))
+    }
+
+    /// Returns the outbox that is on disk even after a power cut.
+    pub fn synced_outbox(&self) -> &OutboxTable {
+        &self.commits[0].outbox
+    }
+
     /// Returns the pages that are on disk even after a power cut.
     pub fn synced_pages(&self) -> &BTreeMap<GroupHash, BTreeMap<Page, State>> {
         &self.commits[0].pages
@@ -300,11 +313,7 @@ impl Store {
 
     fn finish(&mut self, page: Page, changes: &mut Vec<Fact>) {
         self.merge(page, State::Fetched);
-        let url = UrlKey {
-            group: self.web.group(page),
-            url: KeyedHasher::with_public_key().url(self.web.url(page)),
-        };
-        changes.push(Fact::Done { url, outcome: OUTCOME });
+        changes.push(self.web.done(page));
     }
 
     fn merge(&mut self, page: Page, state: State) -> bool {
@@ -360,23 +369,35 @@ impl ReplicaStore for Store {
         self.busy.intersection(groups).copied().collect()
     }
 
-    /// Exports the committed rows of a group in one chunk. Pending pages are exported as queued.
+    /// Exports the committed rows of a group in small chunks: first the queued and pending pages, as
+    /// queued, then the finished ones.
     fn export(
         &self,
         group: GroupHash,
-        _: ExportCursor,
+        mut cursor: ExportCursor,
         _: usize,
     ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
-        let rows = self.committed().pages.get(&group).into_iter().flatten();
-        let facts = rows.flat_map(|(&page, &state)| {
-            let url = UrlKey { group, url: KeyedHasher::with_public_key().url(self.web.url(page)) };
-            let done = Fact::Done { url, outcome: OUTCOME };
-            [
-                (state < State::Fetched).then(|| self.web.queued(page)),
-                (state == State::Fetched).then_some(done),
-            ]
-        });
-        Ok((facts.flatten().collect(), None))
+        let mut facts = Vec::new();
+        for stage in cursor.stage..2 {
+            let last = cursor.last.first_chunk().map(|bytes| Page::from_be_bytes(*bytes));
+            let is_next = |page: Page, state| {
+                last.is_none_or(|last| page > last) && (state == State::Fetched) == (stage == 1)
+            };
+            for (page, _) in
+                self.committed_pages(group).filter(|&(page, state)| is_next(page, state))
+            {
+                if facts.len() == CHUNK {
+                    return Ok((facts, Some(cursor)));
+                }
+                cursor = ExportCursor { stage, last: page.to_be_bytes().to_vec() };
+                facts.push(match stage {
+                    0 => self.web.queued(page),
+                    _ => self.web.done(page),
+                });
+            }
+            cursor = ExportCursor { stage: stage + 1, last: Vec::new() };
+        }
+        Ok((facts, None))
     }
 
     fn is_refetching(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::wire::Streams;
 use super::world::{Event, LEASE, World};
-use crivello_agent::cluster::{ClusterStatus, InboundMsg, ReplicationEngine};
+use crivello_agent::cluster::{ClusterStatus, InboundMsg, Outbox, ReplicationEngine};
 use crivello_agent::messages::Ack;
 use crivello_agent::url_tracing::Tracer;
 use crivello_common::assignment::StrategyKind;
@@ -128,16 +128,17 @@ impl World {
                 Tracer::new("schedule", KeyedHasher::with_public_key(), &Telemetry::default(), now)
                     .into();
             let status = Arc::new(ClusterStatus::default());
-            let (settings, rows) = (cluster_settings(self.replication), n.store.outbox());
+            let settings = cluster_settings(self.replication);
+            let outbox = Outbox::open(n.store.outbox()).expect("a store in memory cannot fail");
             let engine = ReplicationEngine::new(
                 (id, KeyedHasher::with_public_key()),
                 &settings,
                 tracer,
                 status,
-                rows,
+                outbox,
                 now,
             );
-            n.engine = Some(engine.expect("the store is in memory and cannot fail"));
+            n.engine = Some(engine);
         }
         if n.engine.is_none() {
             // The first view of a process is the one with which it joins.

@@ -19,7 +19,7 @@ const STREAM_MAX: usize = 12;
 const WINDOW: usize = 5;
 /// Number of messages in an inbox from which on packets find no room.
 const INBOX_MAX: usize = 40;
-/// Time without an acknowledgement after which a stream ends, in milliseconds.
+/// Time after the last acknowledgement, in milliseconds, at which it shows that a stream is broken.
 const RESEND: u64 = 2_000;
 
 #[derive(Clone, Debug)]
@@ -112,7 +112,8 @@ impl World {
         let mut streams = std::mem::take(&mut self.nodes[node].streams.streams);
         for (&(to, _), stream) in &mut streams {
             let Some(to) = self.nodes.iter().position(|n| n.id == Some(to)) else { continue };
-            if !stream.queue.is_empty() && now >= stream.ends {
+            let is_over = stream.number == 0 || stream.is_broken;
+            if !stream.queue.is_empty() && is_over && now >= stream.ends {
                 stream.number += 1;
                 (stream.n_sent, stream.is_broken, stream.ends) = (0, false, now + RESEND);
             }
@@ -137,6 +138,8 @@ impl World {
         let n = &mut self.nodes[to];
         let (true, Some(engine)) = (n.up, &n.engine) else {
             // There is no connection: nothing of this stream arrives any more.
+            self.break_stream(from, (to, packet.lane));
+            let n = &mut self.nodes[to];
             let latest = n.latest.entry((packet.sender, packet.lane)).or_default();
             *latest = (*latest).max((packet.epoch, packet.stream + 1));
             return;
@@ -177,8 +180,26 @@ impl World {
         (to, life, stream, id): (usize, u64, (Lane, u64), u64),
         reply: Reply,
     ) {
-        if let Some(wait) = self.travel(from, to) {
-            self.after(wait, Event::Answer { from, to, life, stream, id, reply });
+        match self.travel(from, to) {
+            Some(wait) => self.after(wait, Event::Answer { from, to, life, stream, id, reply }),
+            None => self.break_stream(to, (from, stream.0)),
+        }
+    }
+
+    /// Breaks the stream of a node to another: it is begun again after a while.
+    fn break_stream(&mut self, from: usize, (to, lane): (usize, Lane)) {
+        let Some(to) = self.nodes[to].id else { return };
+        if let Some(stream) = self.nodes[from].streams.streams.get_mut(&(to, lane)) {
+            stream.is_broken = true;
+        }
+    }
+
+    /// Breaks all streams to a node whose process has ended.
+    pub fn break_streams_to(&mut self, node: usize) {
+        for from in 0..self.nodes.len() {
+            for lane in [Lane::Main, Lane::Replicas] {
+                self.break_stream(from, (node, lane));
+            }
         }
     }
 

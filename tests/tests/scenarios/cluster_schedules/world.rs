@@ -2,13 +2,14 @@
 //! from the seed.
 
 use super::node::Node;
+use super::store::OUTCOME;
 use super::wire::{Packet, Reply};
 use crivello_agent::cluster::InboundMsg;
 use crivello_agent::messages::{Fact, Finder, Found, LinkKind};
 use crivello_agent::peers::Lane;
 use crivello_agent::storage::facts::as_queued;
 use crivello_common::discard::DiscardTally;
-use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -98,7 +99,7 @@ pub struct Web {
 }
 
 impl Web {
-    fn new(seed: u64, rng: &mut Rng) -> Self {
+    pub fn new(seed: u64, rng: &mut Rng) -> Self {
         let n_pages = 20 + rng.below(150);
         let n_groups = 1 + rng.below(30);
         let parse = |page: u64| {
@@ -145,6 +146,11 @@ impl Web {
         let found = self.found(page);
         let name = found.url.host().into();
         Fact::Queued { host: found.host, name, url: as_queued(&found) }
+    }
+
+    pub fn done(&self, page: Page) -> Fact {
+        let url = KeyedHasher::with_public_key().url(self.url(page));
+        Fact::Done { url: UrlKey { group: self.group(page), url }, outcome: OUTCOME }
     }
 
     pub fn children(&self, page: Page) -> Vec<Page> {
@@ -236,6 +242,8 @@ pub const COORDINATOR: usize = usize::MAX;
 pub struct World {
     pub kind: Kind,
     pub rng: Rng,
+    /// Random generator for how long the steps of engines take.
+    pub paces: Rng,
     pub now: u64,
     heap: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Event>,
@@ -268,7 +276,11 @@ impl World {
         let mut rng = Rng(seed ^ 0xC1F0);
         let n_nodes = 1 + rng.below(4);
         let loses_nothing = matches!(kind, Kind::Calm | Kind::Planned);
-        let replication = if loses_nothing && rng.chance(4) { 1 } else { 2 };
+        let replication = match rng.below(8) {
+            0 | 1 if loses_nothing => 1,
+            2 | 3 => 3,
+            _ => 2,
+        };
         let mut world = Self {
             kind,
             now: 0,
@@ -288,6 +300,7 @@ impl World {
             disturbed: 0,
             seen: (0, 0),
             wrong: None,
+            paces: Rng(seed ^ 0x9ACE),
             trace: Vec::new(),
             rng,
         };
