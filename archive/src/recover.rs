@@ -31,13 +31,7 @@ pub(crate) fn truncate_to(
     crawl: u32,
     at: &ArchivePosition,
 ) -> Result<Option<Segment>, ArchiveError> {
-    let last = if at.file.is_empty() { None } else { Some(FileStem::of_warc(&at.file)?) };
-    if last.as_ref().is_some_and(|last| last.crawl != crawl) {
-        return Err(ArchiveError::Position(at.file.clone()));
-    }
-    if let Some(last) = &last {
-        check_damage(dir, last, at)?;
-    }
+    let last = check(dir, crawl, at)?;
     for (name, path) in files(dir)? {
         let Some((stem, suffix)) = FileStem::split(&name) else { continue };
         if stem.crawl != crawl || last.as_ref() == Some(&stem) {
@@ -61,6 +55,26 @@ pub(crate) fn truncate_to(
     Ok(segment)
 }
 
+/// Checks for damage without changing anything. Returns the last file, if there is one.
+pub(crate) fn check(
+    dir: &Path,
+    crawl: u32,
+    at: &ArchivePosition,
+) -> Result<Option<FileStem>, ArchiveError> {
+    let last = if at.file.is_empty() { None } else { Some(FileStem::of_warc(&at.file)?) };
+    if last.as_ref().is_some_and(|last| last.crawl != crawl) {
+        return Err(ArchiveError::Position(at.file.clone()));
+    }
+    if let Some(last) = &last {
+        check_length(&last.path(dir, WARC), at.warc_len)?;
+        let part = last.path(dir, PART);
+        if part.exists() || !last.path(dir, INDEX).exists() {
+            check_length(&part, at.index_len)?;
+        }
+    }
+    Ok(last)
+}
+
 fn files(dir: &Path) -> Result<Vec<(String, PathBuf)>, ArchiveError> {
     let mut files = Vec::new();
     let entries = fs::read_dir(dir).map_err(ArchiveError::io("list", dir))?;
@@ -71,16 +85,6 @@ fn files(dir: &Path) -> Result<Vec<(String, PathBuf)>, ArchiveError> {
         }
     }
     Ok(files)
-}
-
-/// Checks for damage before anything is changed.
-fn check_damage(dir: &Path, last: &FileStem, at: &ArchivePosition) -> Result<(), ArchiveError> {
-    check_length(&last.path(dir, WARC), at.warc_len)?;
-    let part = last.path(dir, PART);
-    if part.exists() || !last.path(dir, INDEX).exists() {
-        check_length(&part, at.index_len)?;
-    }
-    Ok(())
 }
 
 fn check_length(path: &Path, recorded: u64) -> Result<(), ArchiveError> {

@@ -25,7 +25,7 @@ closed_set! {
         Copying = 6 => "copying",
         /// Fewer agents are active than are to hold each URL.
         FewCopies = 7 => "few-copies",
-        /// The processes of a dead agent ended before they were ready.
+        /// A dead agent, no process of which was ready for too long.
         NeverReady = 8 => "never-ready",
     }
 }
@@ -115,8 +115,8 @@ impl Obstacle {
                 others.join(", ")
             ),
             ObstacleKind::NeverReady => format!(
-                "the processes of {agent} have ended before they were ready for {since}, while the \
-                 others waited. It may not rejoin for a while; its log says why"
+                "no process of {agent}, which is dead, has been ready for {since}, while the others \
+                 waited. It may not rejoin for a while; its log says why"
             ),
             ObstacleKind::Copying => format!(
                 "the groups of {agent}, which is dead, are still being copied by {}",

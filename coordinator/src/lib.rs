@@ -28,7 +28,7 @@ mod state_file;
 mod watchers;
 
 pub use error::CoordinatorError;
-pub use rebuild::{Rebuilt, rebuild};
+pub use rebuild::{Rebuilt, ViewCopy, rebuild};
 pub use server::{Coordinator, Listen};
 pub use signing_key::SIGNING_KEY_FILE;
 pub use state_file::{STATE_FILE, StoredSettings, stored_settings};

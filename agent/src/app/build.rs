@@ -25,8 +25,8 @@ use crate::shared::Shared;
 use crate::shared::panic_guard::spawn;
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
+use crivello_archive::ArchiveWriter;
 use crivello_common::config::Settings;
-use crivello_common::identity::KeyedHasher;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
@@ -40,6 +40,7 @@ pub struct Build {
     pub settings: Settings,
     pub clock: Clock,
     pub state: CrawlState,
+    pub archive: ArchiveWriter,
     pub runtime: Runtime,
 }
 
@@ -52,9 +53,8 @@ impl Build {
         lease_task: Option<LeaseTask>,
         replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
-        let Self { settings, clock, state, runtime } = self;
-        let CrawlState { home, disk, mut crawldb, archive, outbox } = state;
-        let hasher = KeyedHasher::new(home.identity_key, settings.fixed.identity.assign_by);
+        let Self { settings, clock, state, archive, runtime } = self;
+        let CrawlState { home, disk, hasher, mut crawldb, outbox } = state;
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(rules));
         let look_ups = Timer::new(clock, WORK_BUCKETS);

@@ -2,10 +2,10 @@
 
 use crate::app::error::AgentError;
 use crate::cluster::Outbox;
-use crate::crawldb::{CrawlDb, META_ARCHIVE};
+use crate::crawldb::CrawlDb;
+use crate::engines::writer::check_archive;
+use crate::storage::Database;
 use crate::storage::crawl_dir::CrawlDir;
-use crate::storage::{Batch, Database, Family};
-use crivello_archive::{ArchivePosition, ArchiveWriter, CrawlLabel};
 use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 pub struct CrawlState {
     pub home: CrawlDir,
     pub disk: Arc<Database>,
+    pub hasher: KeyedHasher,
     pub crawldb: CrawlDb,
-    pub archive: ArchiveWriter,
     pub outbox: Outbox,
 }
 
 impl CrawlState {
-    /// Opens the state of a crawl. An agent does this before it joins: a member that cannot open its
-    /// state would keep the others waiting.
+    /// Opens the state of a crawl, and checks its archive without changing it. An agent does this
+    /// before it joins: a member that cannot open its state would keep the others waiting.
     ///
     /// # Errors
     /// [`AgentError`] if something is missing or damaged, or the disk fails.
@@ -31,37 +31,9 @@ impl CrawlState {
     ) -> Result<Self, AgentError> {
         let disk = Arc::new(disk);
         let hasher = KeyedHasher::new(home.identity_key, settings.fixed.identity.assign_by);
-        Ok(Self {
-            crawldb: CrawlDb::open(disk.clone(), settings, hasher)?,
-            archive: open_archive(&home, &disk, settings)?,
-            outbox: Outbox::open(&*disk)?,
-            home,
-            disk,
-        })
+        check_archive(&home, &disk)?;
+        let crawldb = CrawlDb::open(disk.clone(), settings, hasher)?;
+        let outbox = Outbox::open(&*disk)?;
+        Ok(Self { home, disk, hasher, crawldb, outbox })
     }
-}
-
-fn open_archive(
-    home: &CrawlDir,
-    disk: &Database,
-    settings: &Settings,
-) -> Result<ArchiveWriter, AgentError> {
-    let position = disk.get(Family::Meta, META_ARCHIVE)?;
-    let position = position.map(|bytes| ArchivePosition::from_bytes(&bytes)).transpose()?;
-    let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    let label = CrawlLabel {
-        id: id.unwrap_or_default(),
-        contact: settings.fixed.identity.contact.clone(),
-        settings_toml: settings.to_toml(),
-    };
-    let dir = home.dir.join("warc");
-    let mut archive = ArchiveWriter::open(&dir, position.as_ref(), &settings.fixed.store, label)?;
-    if position.is_none() {
-        // From now on, archive files without a position in the state are an inconsistency.
-        let mut batch = Batch::default();
-        batch.put(Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
-        disk.commit(&batch)?;
-        disk.sync()?;
-    }
-    Ok(archive)
 }

@@ -1,9 +1,9 @@
 //! The reasons for which a crawl cannot be opened or continued.
 
+use crate::engines::writer::WriterError;
 use crate::fetch::FetchError;
 use crate::process::links::LinksError;
 use crate::storage::{DiskError, OpenError};
-use crivello_archive::ArchiveError;
 
 /// The reason for which a crawl cannot be opened or continued.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum AgentError {
     Disk(#[from] DiskError),
     /// The archive cannot be opened or written.
     #[error(transparent)]
-    Archive(#[from] ArchiveError),
+    Archive(#[from] WriterError),
     /// The HTTP client cannot be created.
     #[error(transparent)]
     Fetch(#[from] FetchError),

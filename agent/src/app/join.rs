@@ -1,5 +1,5 @@
-//! Start of a member of a cluster: it listens, joins, opens its directory with the settings of the
-//! crawl, and crawls.
+//! Start of a member of a cluster: it opens its directory, if there is one, with the settings of the
+//! crawl, listens, joins, and crawls.
 
 use crate::api;
 use crate::app::build::{Build, fetcher_runtime};
@@ -7,14 +7,15 @@ use crate::app::cluster_session::ClusterSession;
 use crate::app::crawl::Crawl;
 use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
-use crate::cluster::coordinator_key;
+use crate::cluster::joining::{self, JoinSteps};
 use crate::cluster::{
     ClusterParts, ClusterReplication, CoordinatorClient, InboundMsg, Inbox, Joined, Joining,
-    Membership, Replication,
+    Membership, Replication, coordinator_key,
 };
 use crate::engines::heartbeat::{Heartbeat, Liveness, ViewFile};
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::remote_robots::RemoteRobotsClient;
+use crate::engines::writer::open_archive;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::messages::LeaseSender;
 use crate::observe::agent_api::ControlHandler;
@@ -23,33 +24,19 @@ use crate::observe::running_agent::RunningAgent;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer, PeerTrust};
 use crate::report::SeedCounts;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
-use crate::storage::{DiskError, OpenError, free_space};
-use crivello_common::config::Settings;
-use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityCheck, IdentityKey};
-use crivello_common::runtime::IdentityKeyError;
+use crate::storage::{OpenError, check_writable};
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::auth::{AgentAccess, Guarded, NodeAuth};
-use crivello_proto::cluster_view::{self, CLUSTER_VIEW_FILE};
+use crivello_proto::cluster_view::CLUSTER_VIEW_FILE;
 use crivello_proto::signing::{CoordinatorClock, TicketVerifier};
-use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-
-/// Bytes that an agent must be able to write to its directory before it joins for the first time.
-const PROBE_BYTES: usize = 1 << 20;
-/// Pause between two checks of the free space.
-const SPACE_PAUSE: Duration = Duration::from_secs(1);
-/// Number of attempts to open a state that is in use, and the pause between two of them.
-const OPEN_TRIES: u32 = 100;
-const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// The options of an agent that joins a cluster.
 #[derive(Clone, Debug)]
@@ -66,7 +53,7 @@ pub struct JoinOptions {
     pub name: Option<String>,
     /// Share of the groups, relative to that of other agents.
     pub weight: u16,
-    /// What this agent shows to the coordinator and to other agents.
+    /// Credentials of the agent.
     pub auth: NodeAuth,
 }
 
@@ -83,17 +70,28 @@ impl Crawl {
         // The client of the coordinator is created within the runtime.
         let _entered = runtime.enter();
         let coordinator = CoordinatorClient::at(&options.coordinator, &options.auth, clock)?;
-        let wait = Waiting { options, coordinator: &coordinator, stop };
-        // An agent that cannot open its state, or write to it, must not hold a lease.
-        let settings = runtime.block_on(wait.settings())?;
-        let opened = match CrawlDir::has_begun(&options.dir) {
-            true => Some(runtime.block_on(wait.open_state(&known, &settings, clock))?),
-            false => None,
+        let steps = JoinSteps {
+            coordinator: &options.coordinator,
+            client: &coordinator,
+            dir: &options.dir,
+            stop,
         };
-        if opened.is_none() {
-            check_writable(&options.dir)?;
-        }
-        runtime.block_on(wait.space(&settings))?;
+        // An agent that cannot open its state, or write to it, must not hold a lease.
+        let settings = runtime.block_on(steps.settings())?;
+        let opened = match CrawlDir::has_begun(&options.dir) {
+            true => {
+                let crawl = joining::known_crawl(&options.dir, &known)?;
+                let owner = DirOwner { crawl, disk_id: known.disk };
+                let dir = (&*options.dir, clock.now());
+                let opened = CrawlDir::open_once_released(dir, &settings, owner);
+                Some(CrawlState::open(runtime.block_on(opened)?, &settings)?)
+            }
+            false => {
+                check_writable(&options.dir)?;
+                None
+            }
+        };
+        runtime.block_on(steps.space(&settings))?;
         let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
         let (lease_sender, lease_commands) = LeaseSender::new();
         let inbox = Inbox { messages, ip_leases: lease_sender.clone() };
@@ -114,11 +112,11 @@ impl Crawl {
             address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
             weight: options.weight,
             crawl_id: opened.as_ref().map(|state| state.home.identity.crawl_id.clone()),
-            known_epoch: known_epoch(&options.dir),
+            known_epoch: joining::known_epoch(&options.dir),
             process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
-            identity_check: identity_check(&options.dir, &known)?,
+            identity_check: joining::identity_check(&options.dir, &known)?,
         };
-        let joined = runtime.block_on(wait.join(&joining, &known))?;
+        let joined = runtime.block_on(steps.join(&joining, &known))?;
         let Joined {
             id,
             crawl_id,
@@ -138,8 +136,8 @@ impl Crawl {
             let view = trust.book.accept(view);
             let view = view.map_err(|bad| OpenError::Refused(bad.to_string()))?;
             access.clock.set(now);
-            keep_key(&options.dir, &crawl_id, identity_key)?;
-            let settings = read_settings(&toml)?;
+            joining::store_key(&options.dir, &crawl_id, identity_key)?;
+            let settings = joining::read_settings(&toml)?;
             let state = match opened {
                 Some(state) => state,
                 None => {
@@ -147,9 +145,10 @@ impl Crawl {
                     CrawlState::open(dir, &settings)?
                 }
             };
-            Ok((view, settings, state))
+            let archive = open_archive(&state.home, &state.disk, &settings)?;
+            Ok((view, settings, state, archive))
         });
-        let (view, settings, state) = match opened {
+        let (view, settings, state, archive) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 // The next process may begin at once.
@@ -175,7 +174,7 @@ impl Crawl {
             address,
             _server: server,
         };
-        let build = Build { settings, clock, state, runtime };
+        let build = Build { settings, clock, state, archive, runtime };
         let (status, for_member) = (control.status.clone(), outgoing.clone());
         let lease_task = LeaseTask {
             me: id,
@@ -261,129 +260,6 @@ impl Crawl {
     }
 }
 
-/// Returns the proof that a member has the key of its crawl; `None` for an agent that joins for the
-/// first time.
-fn identity_check(dir: &Path, known: &Membership) -> Result<Option<IdentityCheck>, OpenError> {
-    let Some((_, crawl_id)) = &known.given else { return Ok(None) };
-    Ok(Some(read_key(dir, crawl_id)?.check(crawl_id)))
-}
-
-fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, OpenError> {
-    IdentityKey::read(dir, crawl_id).map_err(|error| OpenError::Broken(error.to_string()))
-}
-
-/// Stores the key that the coordinator sent, unless the directory has it.
-fn keep_key(dir: &Path, crawl_id: &str, key: IdentityKey) -> Result<(), OpenError> {
-    let why = match IdentityKey::read(dir, crawl_id) {
-        Ok(ours) if ours == key => return Ok(()),
-        Ok(_) => format!(
-            "{} is not the key of this cluster's crawl; choose another --data",
-            dir.join(IDENTITY_KEY_FILE).display()
-        ),
-        Err(IdentityKeyError::Missing(_)) => match key.write(dir, crawl_id) {
-            Ok(()) => return Ok(()),
-            Err(error) => {
-                let path = dir.join(IDENTITY_KEY_FILE);
-                return Err(OpenError::Broken(format!("{}: {error}", path.display())));
-            }
-        },
-        Err(error) => error.to_string(),
-    };
-    Err(OpenError::Refused(why))
-}
-
-/// Reads and checks the settings of the crawl.
-fn read_settings(toml: &str) -> Result<Settings, OpenError> {
-    Settings::from_toml("the coordinator's settings", toml)
-        .and_then(|settings| settings.check_shared().map(|()| settings))
-        .map_err(|errors| OpenError::Refused(errors.to_string()))
-}
-
-/// Checks that a new agent can write to its directory.
-fn check_writable(dir: &Path) -> Result<(), OpenError> {
-    let probe = dir.join(".probe");
-    let write = || {
-        let mut file = std::fs::File::create(&probe)?;
-        file.write_all(&vec![0; PROBE_BYTES])?;
-        file.sync_all()
-    };
-    let written = write();
-    // Best effort: the file is empty or small, and is overwritten the next time.
-    let _ = std::fs::remove_file(&probe);
-    written.map_err(|error| {
-        OpenError::Broken(format!("{} cannot be written to: {error}", dir.display()))
-    })
-}
-
-/// Returns the epoch of the last view in the directory; 0 if there is none.
-fn known_epoch(dir: &Path) -> u64 {
-    let bytes = std::fs::read(dir.join(CLUSTER_VIEW_FILE)).unwrap_or_default();
-    let view = cluster_view::decode(&bytes).ok().and_then(|known| known.view);
-    view.map_or(0, |view| view.epoch)
-}
-
-/// Calls to the coordinator that are repeated until they succeed, are refused, or `stop` is
-/// cancelled.
-struct Waiting<'a> {
-    options: &'a JoinOptions,
-    coordinator: &'a CoordinatorClient,
-    stop: &'a CancellationToken,
-}
-
-impl Waiting<'_> {
-    /// Returns the settings in force.
-    async fn settings(&self) -> Result<Settings, AgentError> {
-        let settings = self.coordinator.settings(&self.options.coordinator);
-        let settings = self.stop.run_until_cancelled(settings).await;
-        Ok(read_settings(&settings.ok_or_else(stopped)??)?)
-    }
-
-    /// Waits until the disk has free space: a member without it would lose its lease again.
-    async fn space(&self, settings: &Settings) -> Result<(), AgentError> {
-        let needed = settings.fixed.state.disk_free_min.0;
-        let is_full = || free_space(&self.options.dir).is_some_and(|free| free < needed);
-        if is_full() {
-            tracing::warn!(needed, "the disk is full; this agent joins when there is free space");
-        }
-        while is_full() {
-            let pause = tokio::time::sleep(SPACE_PAUSE);
-            self.stop.run_until_cancelled(pause).await.ok_or_else(stopped)?;
-        }
-        Ok(())
-    }
-
-    /// Opens the state of an agent that returns, with the settings in force.
-    async fn open_state(
-        &self,
-        known: &Membership,
-        settings: &Settings,
-        clock: Clock,
-    ) -> Result<CrawlState, AgentError> {
-        let key = |crawl_id| read_key(&self.options.dir, crawl_id).map(|key| (crawl_id, key));
-        let crawl = known.given.as_ref().map(|(_, crawl_id)| key(crawl_id.as_str())).transpose()?;
-        let owner = DirOwner { crawl, disk_id: known.disk };
-        let mut tries = OPEN_TRIES;
-        loop {
-            match CrawlDir::open(&self.options.dir, settings, clock.now(), Some(owner)) {
-                // An earlier membership of this process may be about to release it.
-                Err(OpenError::Disk(DiskError::InUse { .. })) if tries > 0 => tries -= 1,
-                opened => return CrawlState::open(opened?, settings),
-            }
-            tokio::time::sleep(OPEN_PAUSE).await;
-        }
-    }
-
-    /// Joins the cluster.
-    async fn join(&self, joining: &Joining, known: &Membership) -> Result<Joined, AgentError> {
-        let joined = self.stop.run_until_cancelled(self.coordinator.join(joining, known)).await;
-        Ok(joined.ok_or_else(stopped)??)
-    }
-}
-
-fn stopped() -> OpenError {
-    OpenError::Broken("stopped while waiting to join".to_owned())
-}
-
 async fn serve(
     options: &JoinOptions,
     trust: &PeerTrust,
@@ -394,7 +270,9 @@ async fn serve(
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
     options.auth.watch();
-    let listener = bind(options.listen).await?;
+    let listener = PeerServer::bind(options.listen).await;
+    let listener = listener
+        .map_err(|error| OpenError::Refused(format!("--listen {}: {error}", options.listen)))?;
     let inbox = Arc::new(inbox.clone());
     let control: Arc<dyn api::AgentApi> = Arc::clone(control) as _;
     let control = Guarded::new(api::service(control), access.clone());
@@ -402,22 +280,6 @@ async fn serve(
     PeerServer::start(listener, trust.clone(), views, inbox, beside, clock)
         .await
         .map_err(|error| OpenError::Refused(error.to_string()).into())
-}
-
-/// Binds the listener. Retries for a second while the address is in use: an earlier membership of
-/// this process may be about to release it.
-async fn bind(at: SocketAddr) -> Result<TcpListener, AgentError> {
-    let mut tries = 20;
-    loop {
-        match TcpListener::bind(at).await {
-            Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == ErrorKind::AddrInUse && tries > 0 => tries -= 1,
-            Err(error) => {
-                return Err(OpenError::Refused(format!("--listen {at}: {error}")).into());
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// Creates the client for other agents. Their answers go to the inbox, as all messages of the

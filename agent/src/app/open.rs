@@ -6,6 +6,7 @@ use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
 use crate::cluster::Replication;
 use crate::engines::seeding::{self, Seed};
+use crate::engines::writer::open_archive;
 use crate::process::links::LinkRules;
 use crate::storage::crawl_dir::CrawlDir;
 use crivello_common::config::Settings;
@@ -36,7 +37,8 @@ impl Crawl {
         let known = known.ok_or(AgentError::SeedsCut)?;
         let runtime = fetcher_runtime()?;
         let state = CrawlState::open((home, disk), &settings)?;
-        let build = Build { settings, clock, state, runtime };
+        let archive = open_archive(&state.home, &state.disk, &settings)?;
+        let build = Build { settings, clock, state, archive, runtime };
         build.crawl(known, None, None, |_, _| Replication::Solo)
     }
 }

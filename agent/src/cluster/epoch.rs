@@ -59,7 +59,7 @@ impl ReplicationEngine {
                     self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::OtherEpoch));
                 }
                 OnAck::AnswerSeeds(number) => self.answer_seeds(number, |_| SeedAnswer::NotNow),
-                // The rows are stored for the owners of this epoch below.
+                // The rows are stored for the owners of this epoch by `redirect_rows`.
                 OnAck::Remove(_) => {}
             }
         }

@@ -16,6 +16,7 @@ mod engine;
 mod epoch;
 mod inbound;
 mod inbox;
+pub mod joining;
 mod lag;
 mod membership;
 mod open_commits;

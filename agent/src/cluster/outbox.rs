@@ -300,14 +300,17 @@ impl Outbox {
         Ok(facts)
     }
 
-    /// Returns all rows in order. None of them is in the packet queue any more, nor offered to it
-    /// before [`Self::release`].
+    /// Returns all rows, those of each lane in order. None of them is in the packet queue any more, nor
+    /// offered to it before [`Self::release`]. Those for replicas come first: what other agents have
+    /// sent is acknowledged once they arrive.
     pub fn recall(&mut self) -> VecDeque<(LaneKey, u64)> {
         let mut all = VecDeque::new();
-        for (&lane, rows) in &mut self.lanes {
-            for (&seq, row) in &mut rows.rows {
-                (row.offered, row.recalled) = (false, true);
-                all.push_back((lane, seq));
+        for kind in [Lane::Replicas, Lane::Main] {
+            for (&lane, rows) in self.lanes.iter_mut().filter(|(lane, _)| lane.1 == kind) {
+                for (&seq, row) in &mut rows.rows {
+                    (row.offered, row.recalled) = (false, true);
+                    all.push_back((lane, seq));
+                }
             }
         }
         all

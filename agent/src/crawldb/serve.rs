@@ -20,6 +20,8 @@ use std::time::Duration;
 const HORIZON: Duration = Duration::from_secs(2);
 /// Maximum number of hosts per scan of `schedule`.
 const HOSTS_AT_ONCE: usize = 512;
+/// Number of rows of `schedule` that one scan skips at most, so that commits and peer leases go on.
+const SKIPPED_MAX: usize = 4_096;
 /// Delay before another look at a host whose domain has no pages left to reserve.
 const RESERVATION_WAIT: Duration = Duration::from_secs(1);
 
@@ -121,8 +123,8 @@ impl Server {
         }
         let mut next = None;
         while self.wanted > 0 {
-            let (due, later) = self.find_due(frontier, group_rows, now, may_fetch)?;
-            next = later;
+            let due;
+            (due, next) = self.find_due(frontier, group_rows, now, may_fetch)?;
             if due.is_empty() {
                 break;
             }
@@ -154,7 +156,8 @@ impl Server {
     }
 
     /// Returns the next due hosts in `schedule` with their times, and the time of the first one
-    /// beyond the horizon.
+    /// beyond the horizon. If many rows are skipped, it returns early, and the scan goes on with the
+    /// next call of [`Self::serve`].
     fn find_due(
         &mut self,
         frontier: &Frontier,
@@ -165,6 +168,7 @@ impl Server {
         let most = HOSTS_AT_ONCE.min(self.wanted as usize);
         let mut due = Vec::new();
         let mut later = None;
+        let mut n_skipped = 0;
         let mut cursor = self.cursor;
         let first_skipped = &mut self.first_skipped;
         frontier.disk.walk(Family::Schedule, &self.cursor, &[0xff; 25], |key, _| {
@@ -173,12 +177,13 @@ impl Server {
                 later = Some(at);
                 return Ok(false);
             }
-            if due.len() == most {
+            if due.len() == most || n_skipped == SKIPPED_MAX {
                 return Ok(false);
             }
             cursor = successor(key);
             let entry = frontier.hosts.get(host);
             if entry.is_some_and(|entry| entry.on_workbench || entry.dropping.is_some()) {
+                n_skipped += 1;
                 return Ok(true);
             }
             if may_fetch(host.group, group_rows)? {
@@ -186,10 +191,12 @@ impl Server {
             } else {
                 let key = keys::schedule(at, host);
                 *first_skipped = Some(first_skipped.map_or(key, |first| first.min(key)));
+                n_skipped += 1;
             }
             Ok(true)
         })?;
         self.cursor = cursor;
+        self.requested |= n_skipped == SKIPPED_MAX;
         Ok((due, later))
     }
 

@@ -6,6 +6,8 @@
 //! there. While the disk is full the writer retries: nothing is dropped, and fetching stops because
 //! the pipeline is full.
 
+pub use archive::{check_archive, open_archive};
+
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::limits::SEED_BATCHES_MAX;
@@ -36,7 +38,7 @@ const SYNC_PAUSE_FACTOR: u32 = 4;
 /// Longest wait for a message.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// Error that stops the writer.
+/// Error that stops the writer, or with which it cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WriterError {
     /// The crawl database failed.
@@ -428,6 +430,7 @@ impl Writer {
     }
 }
 
+mod archive;
 mod cluster;
 mod disk_space;
 mod settings;

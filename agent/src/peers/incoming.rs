@@ -24,6 +24,7 @@ use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,9 @@ const CONNECTION_WINDOW: u32 = 2 << 20;
 /// Maximum number of concurrent calls of a connection. An agent uses one for its stream, one for the
 /// peer lease, one for IP leases and some for robots.txt files.
 const CALLS_MAX: u32 = 32;
+/// Number of further attempts to listen on an address in use, and the pause between two of them.
+const BIND_TRIES: u32 = 20;
+const BIND_PAUSE: Duration = Duration::from_millis(50);
 
 /// Handles the requests of other agents. The functions must not block. The acknowledgement may be
 /// sent later and from any thread; until then at most [`PEER_WINDOW`] packets of one stream are
@@ -89,7 +93,7 @@ pub enum ServeError {
     Descriptors(#[from] tonic_reflection::server::Error),
     /// The listening socket failed.
     #[error("the listening socket failed: {0}")]
-    Socket(#[from] std::io::Error),
+    Socket(#[from] io::Error),
 }
 
 /// Additional services on the same port.
@@ -109,6 +113,22 @@ pub struct PeerServer {
 }
 
 impl PeerServer {
+    /// Listens on an address. Retries for a second while it is in use: an earlier membership of this
+    /// process may be about to release it.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub async fn bind(at: SocketAddr) -> io::Result<TcpListener> {
+        let mut tries = BIND_TRIES;
+        loop {
+            match TcpListener::bind(at).await {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => tries -= 1,
+                bound => return bound,
+            }
+            tokio::time::sleep(BIND_PAUSE).await;
+        }
+    }
+
     /// Serves on `listener`. `views` has the view in force, or none yet; it must never be ahead of
     /// the view of `handler`: otherwise the first packets of an epoch would be rejected and later
     /// ones accepted.

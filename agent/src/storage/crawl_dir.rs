@@ -17,9 +17,13 @@ use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
 const FORMAT: u32 = 6;
+/// Number of further attempts to open a directory that is in use, and the pause between two of them.
+const OPEN_TRIES: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
 /// Key in `meta`: the random number of the agent's directory, in a crawl by several agents.
@@ -287,6 +291,26 @@ impl CrawlDir {
         let dir = dir.to_owned();
         let home = Self { dir, resumed, closed_at, seeded, identity, identity_key };
         Ok((home, disk))
+    }
+
+    /// Opens the directory as [`Self::open`] does. Retries for some seconds while another process, or
+    /// an earlier crawl of this one, is about to release it.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub async fn open_once_released(
+        (dir, now): (&Path, Timestamp),
+        settings: &Settings,
+        owner: DirOwner<'_>,
+    ) -> Result<(Self, Database), OpenError> {
+        let mut tries = OPEN_TRIES;
+        loop {
+            match Self::open(dir, settings, now, Some(owner)) {
+                Err(OpenError::Disk(DiskError::InUse { .. })) if tries > 0 => tries -= 1,
+                opened => return opened,
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
+        }
     }
 
     /// Starts the run of a resumed crawl: removes the mark of an orderly end, and writes these

@@ -40,7 +40,7 @@ pub use batch::Batch;
 pub use crivello_common::codec::{RowReader, RowWriter};
 pub use database::{Database, FamilyHealth, Health};
 pub use family::Family;
-pub use free_space::free_space;
+pub use free_space::{check_writable, free_space};
 pub use group_state::GroupState;
 
 /// A value of a column family.

@@ -37,6 +37,9 @@ impl Workbench {
     /// `/robots.txt`, or where it redirects on its own host, is requested: another agent must not
     /// choose what this one fetches.
     pub fn request_for_peer(&mut self, url: CrawlUrl, now: Timestamp) {
+        if let Some((found, _)) = self.robots_cache.get(&url, now) {
+            return self.pending_robots.replies.push((url, found));
+        }
         let (links, blocked) = (&self.live.links, &self.lists.blocked);
         let is_allowed = is_robots_in_scope(&url, links, blocked, &self.ports)
             || self.robots_cache.redirects_to(&url, now);
@@ -45,9 +48,6 @@ impl Workbench {
         }
         if self.closing || !is_allowed {
             return self.pending_robots.replies.push((url, RobotsOutcome::Unreachable));
-        }
-        if let Some((found, _)) = self.robots_cache.get(&url, now) {
-            return self.pending_robots.replies.push((url, found));
         }
         let target = self.pending_robots.host_of(&url);
         self.send_request(target, request_of_agent(url), now);
@@ -58,11 +58,13 @@ impl Workbench {
     pub(super) fn on_robots_answer(&mut self, at: u32, answer: RobotsAnswer, now: Timestamp) {
         let RobotsAnswer { request, found, verified } = answer;
         let key = self.hosts[at].key;
-        if request.for_host != key || request.hops > 0 {
-            self.robots_cache.keep(&request.url, &found, verified, now);
-        }
         let queue = self.hosts[at].robots_queue.as_mut();
         let others = queue.map_or(Vec::new(), |queue| queue.take_requests_for(&request.url));
+        // Another agent that is redirected may ask for the target next.
+        let serves_others = others.iter().any(|other| other.for_host != key);
+        if serves_others || request.for_host != key || request.hops > 0 {
+            self.robots_cache.keep(&request.url, &found, verified, now);
+        }
         for request in iter::once(request).chain(others) {
             if !self.pending_robots.reply_to(&request, &found)
                 && (request.for_host == key || self.awaits(&request))

@@ -75,6 +75,22 @@ impl ArchiveWriter {
         })
     }
 
+    /// Checks what [`Self::open`] would open, and changes nothing.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`] for an archive that is missing or does not match the position.
+    pub fn check(
+        dir: &Path,
+        position: Option<&ArchivePosition>,
+        crawl: u32,
+    ) -> Result<(), ArchiveError> {
+        match position {
+            Some(position) => recover::check(dir, crawl, position).map(drop),
+            None if dir.exists() => recover::must_be_empty(dir),
+            None => Ok(()),
+        }
+    }
+
     /// Appends pages, many in one write. For each page that is completely written, pushes the
     /// location of its indexed record to `locations`; `None` for a page without such a record.
     ///

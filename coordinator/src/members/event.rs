@@ -45,8 +45,8 @@ impl MembershipRules {
         (2 * self.lease).max(Duration::from_secs(15))
     }
 
-    /// Returns the time for which an agent that could not reach another may not rejoin, after its
-    /// `n`th such death (from 1).
+    /// Returns the time for which an agent may not rejoin that could not reach another one, or was not
+    /// ready again and again, after its `n`th such death (from 1).
     #[must_use]
     pub fn exclusion(&self, n: u32) -> Duration {
         self.cut_max() * 2_u32.saturating_pow(n.min(6))
@@ -260,10 +260,10 @@ pub enum MemberRefusal {
         /// Seconds until it may rejoin.
         secs: u64,
     },
-    /// The process of the agent ended again and again before it was ready.
+    /// No process of the agent was ready for too long.
     #[error(
-        "the agent was declared dead because its processes ended before they were ready, while the \
-         others waited: see why in its log; it may rejoin in {secs} s"
+        "no process of the agent was ready for too long, while the others waited: see why in its log; \
+         it may rejoin in {secs} s"
     )]
     NeverReady {
         /// Seconds until it may rejoin.

@@ -1,16 +1,26 @@
-//! Exclusion of agents for whom the others have waited in vain.
+//! Exclusion of an agent after a death, and its cause.
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 
-/// The reason for which the others waited.
+/// Cause of an exclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// It and this other agent did not reach each other.
+    /// The agent and this one did not reach each other.
     CutFrom(AgentId),
-    /// No process of it had scanned its groups since it joined, as others must before they take
-    /// over anything.
+    /// The agent's process had not scanned its groups since it joined. Until all members have, nobody
+    /// takes any group over.
     NeverReady,
+}
+
+impl Cause {
+    /// Returns true if both are of one kind: a further death for such a cause lengthens the exclusion.
+    pub(super) const fn is_like(self, other: Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::CutFrom(_), Self::CutFrom(_)) | (Self::NeverReady, Self::NeverReady)
+        )
+    }
 }
 
 /// Exclusion of an agent that was declared dead.

@@ -1,5 +1,4 @@
-//! Which agents may rejoin: those for whom the others have waited in vain may do so only after a while,
-//! which grows.
+//! Exclusion of agents that kept the others waiting: they may rejoin only after a while, which grows.
 
 use super::exclusion::{Cause, Exclusion};
 use super::{MemberRefusal, Members};
@@ -10,8 +9,8 @@ use std::time::Duration;
 const MEMORY: Duration = Duration::from_secs(3_600);
 
 impl Members {
-    /// Excludes a member that is declared dead, if the others have waited for it in vain. One death
-    /// before it was ready may be chance.
+    /// Excludes a member that is declared dead, if it kept the others waiting. One death before it was
+    /// ready may be chance.
     pub(super) fn exclude(&mut self, id: AgentId) {
         let gives_way = self.cut.gives_way.filter(|&(member, _)| member == id);
         let was_ready = self.leases.get(&id).is_none_or(|lease| lease.was_ready);
@@ -20,19 +19,20 @@ impl Members {
             None if !was_ready => (Cause::NeverReady, 1),
             None => return,
         };
-        let last = self.exclusions.get(&id).filter(|last| last.cause == cause);
-        let last = last.filter(|last| self.now < last.until + MEMORY);
+        let known = self.exclusions.get(&id).filter(|known| self.now < known.until + MEMORY);
+        let last = known.filter(|known| known.cause.is_like(cause));
         let n_deaths = last.map_or(1, |last| last.n_deaths + 1);
         let time = match n_deaths - spared {
             0 => Duration::ZERO,
             n => self.rules.exclusion(n),
         };
-        let (since, until) = (last.map_or(self.now, |last| last.since), self.now + time);
+        let since = last.map_or(self.now, |last| last.since);
+        let until = known.map_or(self.now, |known| known.until).max(self.now + time);
         self.exclusions.insert(id, Exclusion { cause, n_deaths, since, until });
     }
 
-    /// Checks that the processes of a living member did not end again and again while the others waited:
-    /// its lease must then expire.
+    /// Checks that a living member is not behind for too long: its lease must then expire, although a
+    /// new process of it begins.
     pub(super) fn check_not_left_behind(&self, id: AgentId) -> Result<(), MemberRefusal> {
         let Some(lease) = self.leases.get(&id) else { return Ok(()) };
         let waits = self.view.run != RunState::Stopping && self.living().len() > 1;

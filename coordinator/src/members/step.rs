@@ -100,10 +100,12 @@ impl Members {
         }
         let (now, newest, lease_time) = (self.now, self.view.epoch, self.rules.lease);
         if let Some(lease) = self.leases.get_mut(&id) {
-            let follows = epoch == newest && report.scanned;
-            if follows {
-                (lease.behind_since, lease.was_ready) = (None, true);
-            } else if lease.report.epoch > 0 && epoch > lease.report.epoch {
+            lease.was_ready |= report.scanned && epoch > 0;
+            if report.scanned && epoch == newest {
+                lease.behind_since = None;
+            } else if lease.was_ready && epoch > lease.report.epoch {
+                // Of a process that was never ready, a newer view is no progress: otherwise two agents
+                // whose processes end again and again would keep each other's time from passing.
                 lease.behind_since = Some(now);
             }
             lease.process = process;

@@ -29,6 +29,44 @@ fn a_long_line_can_be_read_before_and_after_its_commit() {
 }
 
 #[test]
+fn a_row_is_replaced_in_memory_and_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();
+    let mut outbox = Outbox::open(&disk).unwrap();
+    let lane = (AgentId(2), Lane::Replicas);
+    let commit = |outbox: &mut Outbox| {
+        disk.write_outbox(&outbox.take_changes()).unwrap();
+        outbox.on_committed();
+    };
+    let fact = |n: usize| Bytes::from(vec![n as u8; ROW_BYTES_MAX / 2]);
+    let n_facts = 4 * KEPT_BYTES_MAX / ROW_BYTES_MAX;
+    let rows = outbox.push(lane, None, (0..n_facts).map(fact).collect());
+    commit(&mut outbox);
+    let is_kept = |outbox: &Outbox, seq| outbox.lanes[&lane].rows[&seq].facts.is_some();
+    let (first, last) = (rows[0], *rows.last().unwrap());
+    assert!(is_kept(&outbox, first) && !is_kept(&outbox, last), "one row of each kind");
+    for seq in [first, last] {
+        let kept = vec![Bytes::from_static(b"kept")];
+        outbox.replace(lane, seq, kept.clone());
+        assert_eq!(outbox.read(&disk, lane, seq).unwrap(), kept, "before the commit");
+        commit(&mut outbox);
+        assert_eq!(outbox.read(&disk, lane, seq).unwrap(), kept, "after the commit");
+    }
+    assert!(!is_kept(&outbox, last), "it leaves memory again");
+    rows.iter().for_each(|&seq| outbox.remove(lane, seq));
+    commit(&mut outbox);
+    let rest = &outbox.lanes[&lane];
+    assert_eq!((rest.bytes, rest.kept_bytes), (0, 0));
+    let mut n_left = 0;
+    let mut count = |_: &[u8], _: &[u8]| {
+        n_left += 1;
+        Ok(true)
+    };
+    disk.visit_outbox(&mut count).unwrap();
+    assert_eq!(n_left, 0, "rows are left on disk");
+}
+
+#[test]
 fn what_changes_is_written_once_it_is_much_and_a_restart_finds_it() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();

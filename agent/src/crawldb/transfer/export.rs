@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// that a URL that is fetched during the export is sent as done after it was sent as queued.
 const STAGES: [Family; 4] = [Family::Hosts, Family::Robots, Family::Frontier, Family::Seen];
 
+/// Number of rows that are read for one chunk.
+const ROWS_MAX: usize = 16_384;
+
 /// Position of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportCursor {
@@ -22,9 +25,9 @@ pub struct ExportCursor {
 }
 
 impl CrawlDb {
-    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
-    /// and the position at which to continue; `None` if these were the last. The facts are those of
-    /// the last commit. Commits during an export report their own changes.
+    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`], and the position at
+    /// which to continue; `None` if these were the last. There may be none although others follow,
+    /// because the rows that are read at once are bounded. The facts are those of the last commit. Commits during an export report their own changes.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
@@ -35,7 +38,7 @@ impl CrawlDb {
         bytes_max: usize,
     ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
         let disk = &*self.frontier.disk;
-        let (mut facts, mut bytes) = (Vec::new(), 0);
+        let (mut facts, mut bytes, mut n_rows) = (Vec::new(), 0, 0);
         while let Some(&family) = STAGES.get(cursor.stage) {
             let mut from = cursor.last.clone();
             if from.is_empty() {
@@ -46,8 +49,9 @@ impl CrawlDb {
             let mut names = Names { disk, last: None };
             let mut full = false;
             disk.walk(family, &from, &keys::end_of_group(group), |key, value| {
-                full = bytes >= bytes_max && !facts.is_empty();
+                full = bytes >= bytes_max && !facts.is_empty() || n_rows == ROWS_MAX;
                 if !full {
+                    n_rows += 1;
                     cursor.last.clear();
                     cursor.last.extend(key);
                     if let Some(fact) = read(family, key, value, &mut names)? {

@@ -232,15 +232,88 @@ fn an_agent_that_is_never_ready_may_rejoin_less_and_less_often() {
     let pauses: Vec<u64> = died_at.windows(2).map(|two| two[1] - two[0]).collect();
     assert!((4..9).contains(&pauses.len()), "{died_at:?}");
     assert!(pauses.is_sorted(), "{pauses:?}");
-    // Once it is ready, the next such death is the first again.
-    let now = 3_600 + 2 * 3_600;
-    beat(&mut members, &[1, 2], 3_602, now);
-    members.step(&join(Some(3), 33, "c"), at(now)).unwrap();
+    // Once it was ready, the next such death is the first again.
+    let mut now = 3_600;
+    while members.step(&join(Some(3), 33, "c"), at(now)).is_err() {
+        beat(&mut members, &[1, 2], now, now);
+        now += 5;
+    }
+    assert!(now < 6_000, "{now}");
     beat(&mut members, &[1, 2, 3], now, now + 30);
     assert_eq!(state(&members, 3), Some(AgentState::Active));
     beat(&mut members, &[1, 2], now + 30, now + 90);
     assert_eq!(state(&members, 3), Some(AgentState::Dead));
     members.step(&join(Some(3), 34, "c"), at(now + 91)).unwrap();
+    beat(&mut members, &[1, 2], now + 91, now + 300);
+    assert_eq!(state(&members, 3), Some(AgentState::Dead));
+    members.step(&join(Some(3), 35, "c"), at(now + 301)).unwrap();
+}
+
+/// Two agents whose processes live long enough to take a view, and end before they have scanned it. Each
+/// join of one is a new view for the other.
+#[test]
+fn agents_that_are_never_ready_do_not_keep_each_other_alive() {
+    let mut members = cluster(4);
+    beat(&mut members, &[1, 2, 3, 4], 1, 11);
+    let mut process = 100;
+    let mut began = BTreeMap::new();
+    let mut deaths = BTreeMap::<u32, u32>::new();
+    for now in 12..1_200 {
+        if now % 5 == 0 {
+            beat(&mut members, &[1, 2], now, now);
+        }
+        for (id, name, offset) in [(3, "c", 0), (4, "d", 7)] {
+            if (now + offset) % 14 == 0 {
+                process += 1;
+                let was_dead = state(&members, id) == Some(AgentState::Dead);
+                if members.step(&join(Some(id), process, name), at(now)).is_ok() {
+                    *deaths.entry(id).or_default() += u32::from(was_dead);
+                    began.insert(id, process);
+                }
+            } else if (now + offset) % 14 % 5 == 0
+                && let Some(&process) = began.get(&id)
+            {
+                let alive = HeartbeatReport {
+                    scanned: false,
+                    process: ProcessId(process),
+                    ..good(&members, id)
+                };
+                let _ = members.step(&MemberEvent::Heartbeat(alive), at(now));
+            }
+        }
+    }
+    for id in [3, 4] {
+        let n_deaths = deaths.get(&id).copied().unwrap_or_default();
+        assert!((1..9).contains(&n_deaths), "{id} died {n_deaths} times");
+    }
+}
+
+/// Each death counts, whichever the other agent is.
+#[test]
+fn a_member_that_reaches_one_agent_after_another_too_late_waits_longer_each_time() {
+    let mut members = cluster(4);
+    beat(&mut members, &[1, 2, 3, 4], 1, 11);
+    let mut pauses = Vec::new();
+    let mut now = 16;
+    for other in [1, 2] {
+        let began = now;
+        while state(&members, 4) != Some(AgentState::Dead) {
+            beat_with(&mut members, &[1, 2, 3, 4], (now, now), |report| {
+                if report.id == AgentId(4) {
+                    report.unreachable = vec![AgentId(other)];
+                }
+            });
+            now += 5;
+            assert!(now < began + 300);
+        }
+        let died = now;
+        while members.step(&join(Some(4), 44, "d"), at(now)).is_err() {
+            beat(&mut members, &[1, 2, 3], now, now);
+            now += 5;
+        }
+        pauses.push(now - died);
+    }
+    assert!(pauses[1] > pauses[0] + 60, "{pauses:?}");
 }
 
 /// A process that ends in an orderly way lets the next one begin at once.
