@@ -110,7 +110,7 @@ fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
 }
 
 #[test]
-fn one_that_is_ready_leaves_for_one_that_comes_to_rest_if_it_may() {
+fn ready_host_yields_to_resting_host() {
     assert_eq!(leaves_for(false, false), [key("b.example")]);
     assert_eq!(
         leaves_for(true, false),
