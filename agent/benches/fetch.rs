@@ -87,9 +87,10 @@ async fn room(server: SocketAddr) {
     settings.fixed.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
     let counter = Arc::new(Counter::default());
     let sink = Arc::clone(&counter) as Arc<dyn Sink>;
-    let (barred, rest_min) =
+    let (block_list, min_host_delay) =
         (BlockAndPauseList::of(&settings.live), MinHostDelay::of(&settings.live));
-    let context = FetchContext::new(&settings, Clock::start(), sink, barred, rest_min).unwrap();
+    let context =
+        FetchContext::new(&settings, Clock::start(), sink, block_list, min_host_delay).unwrap();
     let context = Arc::new(context);
     for first in (0..PAGES).step_by(BURST as usize) {
         let visit = visit(server, first..(first + BURST).min(PAGES));
@@ -127,12 +128,12 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
 
 /// Answers every request with the same page, from a thread of its own.
 fn serve() -> SocketAddr {
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let (address_sender, address) = std::sync::mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-            tell.send(listener.local_addr().unwrap()).unwrap();
+            address_sender.send(listener.local_addr().unwrap()).unwrap();
             while let Ok((mut stream, _)) = listener.accept().await {
                 tokio::spawn(async move {
                     let head = format!(
@@ -150,5 +151,5 @@ fn serve() -> SocketAddr {
             }
         });
     });
-    told.recv().unwrap()
+    address.recv().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Memory of this process, as the system tells it.
+//! Memory of this process, as the system reports it.
 
 /// A line of `/proc/self/status` that is in KiB (`VmHWM:`, `VmRSS:`), in bytes.
 pub fn memory(name: &str) -> u64 {

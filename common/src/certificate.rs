@@ -3,8 +3,7 @@
 use crate::closed_set;
 
 closed_set! {
-    /// Whether the certificate of a connection was valid for the host, or why not. Stored in
-    /// archives by name.
+    /// Result of verifying the certificate of a connection. Stored in archives by name.
     pub enum CertificateStatus {
         /// The chain ends at a root certificate of the system, the certificate is valid now and for
         /// the host's name, and the server has proved that it has the private key.

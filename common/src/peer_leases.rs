@@ -1,4 +1,4 @@
-//! How many peer leases an agent needs to fetch without a lease from the coordinator. The agents'
+//! Number of peer leases that an agent needs to fetch without a lease from the coordinator. The agents'
 //! fence and the coordinator's rule for declaring agents dead both follow from this number.
 
 /// Returns the number of peer leases with which an agent may fetch while the coordinator is

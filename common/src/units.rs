@@ -72,7 +72,7 @@ pub enum UnitError {
 /// `1.5h`).
 ///
 /// # Errors
-/// See [`UnitError`].
+/// [`UnitError`] if the text is no duration.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let nanos = parse(text, &TIME, |_| "s", "10s")?;
     let secs = u64::try_from(nanos / 1_000_000_000);

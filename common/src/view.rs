@@ -84,7 +84,7 @@ pub struct Agent {
     /// agents than the replication were alive and the agent had not replicated all of its data
     /// since.
     pub unreplicated: bool,
-    /// The keys of certificates by which the agent speaks, at most [`CERTIFICATES_MAX`], newest last.
+    /// The keys of its certificates, at most [`CERTIFICATES_MAX`], newest last.
     /// Empty without TLS: then the agent is bound to no certificate.
     pub certificates: Vec<CertificateId>,
 }
@@ -200,10 +200,10 @@ impl View {
 }
 
 impl Agent {
-    /// Returns true if the agent may have made a connection with this certificate, or with none. An
-    /// agent without certificates joined without TLS and may have made any connection.
+    /// Returns true if a connection with this certificate, or with none, may be one of the agent. An
+    /// agent without certificates joined without TLS and is bound to none.
     #[must_use]
-    pub fn may_speak_by(&self, certificate: Option<CertificateId>) -> bool {
+    pub fn is_bound_to(&self, certificate: Option<CertificateId>) -> bool {
         self.certificates.is_empty()
             || certificate.is_some_and(|shown| self.certificates.contains(&shown))
     }

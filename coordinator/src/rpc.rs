@@ -204,7 +204,7 @@ impl Rpc {
         let shown = connection.and_then(NodeConnectInfo::certificate);
         let view = self.membership.views.borrow();
         let member = view.agent(id);
-        match member.is_none_or(|member| member.may_speak_by(shown)) {
+        match member.is_none_or(|member| member.is_bound_to(shown)) {
             true => Ok(()),
             false => Err(Status::permission_denied(format!(
                 "agent {id} joined with another certificate than that of this connection"

@@ -41,7 +41,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Listen {
     /// Address. With port 0 the system chooses a free port.
     pub at: SocketAddr,
-    /// What nodes must show, and what this node shows to them.
+    /// Credentials of this node and requirements on others.
     pub auth: NodeAuth,
     /// Token required for people's requests. `None`: no token is required.
     pub token: Option<LiveToken>,

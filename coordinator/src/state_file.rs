@@ -97,7 +97,7 @@ struct Stored {
     unreplicated: Vec<StoredFewHolders>,
 }
 
-/// See [`Death`].
+/// Stored form of a [`Death`].
 #[derive(Clone, PartialEq, Message)]
 struct StoredDeath {
     #[prost(uint32, tag = "1")]
@@ -110,7 +110,7 @@ struct StoredDeath {
     holders: u32,
 }
 
-/// See [`FewHolders`].
+/// Stored form of a member with [`FewHolders`].
 #[derive(Clone, PartialEq, Message)]
 struct StoredFewHolders {
     #[prost(uint32, tag = "1")]
@@ -121,7 +121,7 @@ struct StoredFewHolders {
     holders: u32,
 }
 
-/// See [`PublishedViews`].
+/// Stored form of [`PublishedViews`].
 #[derive(Clone, PartialEq, Message)]
 struct StoredViews {
     #[prost(uint64, tag = "1")]

@@ -54,7 +54,7 @@ struct Sample {
 
 /// The last status of an agent.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct AgentHistory {
     status: Option<v1::StatusResponse>,
     details: Option<v1::DetailsResponse>,
     trouble: Option<AgentCallError>,
@@ -62,7 +62,7 @@ pub(super) struct Seen {
     samples: VecDeque<Sample>,
 }
 
-impl Seen {
+impl AgentHistory {
     /// Stores the results of a poll.
     pub(super) fn update(
         &mut self,
@@ -79,8 +79,8 @@ impl Seen {
                 push_bounded(&mut self.samples, Sample { at: now, progress }, SAMPLES_MAX);
                 (self.status, self.trouble) = (Some(status), None);
             }
-            Err(silence) => {
-                self.trouble = Some(silence);
+            Err(unreachable) => {
+                self.trouble = Some(unreachable);
                 if self.samples.back().is_some_and(|last| now.since(last.at) > REMEMBERED) {
                     self.forget();
                 }
@@ -97,7 +97,7 @@ impl Seen {
     }
 
     /// Returns the status and its numbers.
-    fn heard(&self) -> Option<(&v1::StatusResponse, &v1::Progress)> {
+    fn answered(&self) -> Option<(&v1::StatusResponse, &v1::Progress)> {
         Some((self.status.as_ref()?, &self.samples.back()?.progress))
     }
 
@@ -116,25 +116,28 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) listing: &'a Listing,
-    pub(super) agents: &'a BTreeMap<AgentId, Seen>,
+    pub(super) agents: &'a BTreeMap<AgentId, AgentHistory>,
     pub(super) shares: &'a HashMap<AgentId, f64>,
     pub(super) now: Timestamp,
 }
 
 impl Found<'_> {
     /// Returns the last status of `agent`, unless it is dead.
-    fn seen(&self, agent: &Agent) -> Option<&Seen> {
+    fn history(&self, agent: &Agent) -> Option<&AgentHistory> {
         self.agents.get(&agent.id).filter(|_| agent.state != AgentState::Dead)
     }
 
     /// Returns the living agents that have answered.
-    fn counted(&self) -> impl Iterator<Item = (&Seen, &v1::StatusResponse, &v1::Progress)> {
-        let seen = self.listing.view.agents.iter().filter_map(|agent| self.seen(agent));
-        seen.filter_map(|seen| seen.heard().map(|(status, progress)| (seen, status, progress)))
+    fn counted(&self) -> impl Iterator<Item = (&AgentHistory, &v1::StatusResponse, &v1::Progress)> {
+        let history = self.listing.view.agents.iter().filter_map(|agent| self.history(agent));
+        history.filter_map(|history| {
+            history.answered().map(|(status, progress)| (history, status, progress))
+        })
     }
 
     fn rate(&self, counter: Counter) -> Option<f64> {
-        let rates: Vec<f64> = self.counted().filter_map(|(seen, ..)| seen.rate(counter)).collect();
+        let rates: Vec<f64> =
+            self.counted().filter_map(|(history, ..)| history.rate(counter)).collect();
         (!rates.is_empty()).then(|| rates.iter().sum())
     }
 
@@ -187,7 +190,7 @@ impl Found<'_> {
             "agents_active": in_state(AgentState::Active),
             "agents_draining": in_state(AgentState::Draining),
             "agents_dead": in_state(AgentState::Dead),
-            "agents_heard": self.counted().count(),
+            "agents_answered": self.counted().count(),
             "pages_by_class": by_class,
             "outbox": self.counted().map(|(_, status, _)| status.outbox).sum::<u64>(),
             "handoffs": self.counted().map(|(_, status, _)| status.handoffs).sum::<u64>(),
@@ -204,7 +207,7 @@ impl Found<'_> {
     fn agent(&self, agent: &Agent) -> Value {
         let lease = self.listing.leases.get(&agent.id);
         let lease = lease.filter(|_| agent.state != AgentState::Dead);
-        let seen = self.seen(agent);
+        let history = self.history(agent);
         let mut value = json!({
             "id": agent.id.0,
             "name": agent.name,
@@ -213,10 +216,11 @@ impl Found<'_> {
             "weight": agent.weight,
             "share": self.shares.get(&agent.id).copied().unwrap_or(0.0),
             "lease_left_ms": lease.map(|lease| lease.remaining_ms),
-            "unreachable": seen.and_then(|s| s.trouble.as_ref()).map(AgentCallError::to_string),
-            "heard": seen.is_some_and(|s| s.status.is_some()),
+            "unreachable": history.and_then(|s| s.trouble.as_ref()).map(AgentCallError::to_string),
+            "answered": history.is_some_and(|s| s.status.is_some()),
         });
-        if let (Some(to), Some(Value::Object(from))) = (value.as_object_mut(), seen.and_then(load))
+        if let (Some(to), Some(Value::Object(from))) =
+            (value.as_object_mut(), history.and_then(load))
         {
             to.extend(from);
         }
@@ -231,13 +235,13 @@ fn pace_words(progress: &v1::Progress) -> String {
 }
 
 /// Returns the status of an agent; `None` without a status.
-fn load(seen: &Seen) -> Option<Value> {
-    let (status, progress) = seen.heard()?;
+fn load(history: &AgentHistory) -> Option<Value> {
+    let (status, progress) = history.answered()?;
     let pace = match status.fence_open {
         true => pace_words(progress),
         false => "lease expired: fetches nothing".to_owned(),
     };
-    let details = seen.details.as_ref();
+    let details = history.details.as_ref();
     let mut value = json!({
         "epoch": status.epoch,
         "settings_revision": status.settings_revision,
@@ -256,7 +260,7 @@ fn load(seen: &Seen) -> Option<Value> {
         value[name] = number(progress).into();
     }
     for (name, counter) in RATES {
-        value[name] = seen.rate(counter).into();
+        value[name] = history.rate(counter).into();
     }
     Some(value)
 }

@@ -69,7 +69,9 @@ impl Guard {
         if !reads && !is_json(headers) {
             return Err(Rejection::NoJson);
         }
-        let open = OPEN.contains(&path) || self.knows(headers) || self.may_measure(path, headers);
+        let open = OPEN.contains(&path)
+            || self.is_authenticated(headers)
+            || self.may_read_metrics(path, headers);
         if open { Ok(()) } else { Err(Rejection::NoToken) }
     }
 
@@ -89,7 +91,7 @@ impl Guard {
     }
 
     /// Returns true if the request has the token, or if no token is needed.
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn is_authenticated(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let bearer =
             headers.get(AUTHORIZATION).is_some_and(|value| token.matches_header(value.as_bytes()));
@@ -97,7 +99,7 @@ impl Guard {
     }
 
     /// Returns true if the request is for the metrics and has their token.
-    fn may_measure(&self, path: &str, headers: &HeaderMap) -> bool {
+    fn may_read_metrics(&self, path: &str, headers: &HeaderMap) -> bool {
         let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let token = self.metrics_token.as_ref().filter(|_| path == "/metrics");
         token.zip(shown).is_some_and(|(token, shown)| token.matches_header(shown))

@@ -2,7 +2,7 @@
 //! agent. The result is one snapshot for all open pages.
 
 use super::assignment::Assignment;
-use super::cluster::{self, Seen};
+use super::cluster::{self, AgentHistory};
 use super::events::Events;
 use super::history::History;
 use super::listing::{Listing, members};
@@ -36,18 +36,18 @@ pub(super) struct ClusterSnapshot {
     pub(super) history: History,
 }
 
-type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
+type StatusAnswer = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
 
 /// Polls until all receivers are gone.
 pub(super) async fn run(
     coordinator: LocalCoordinator,
-    crowd: Arc<AgentClients>,
+    clients: Arc<AgentClients>,
     clock: Clock,
-    board: watch::Sender<Arc<ClusterSnapshot>>,
+    snapshot: watch::Sender<Arc<ClusterSnapshot>>,
 ) {
     let mut poll = Poll {
         coordinator,
-        crowd,
+        clients,
         clock,
         asking: JoinSet::new(),
         asked: HashSet::new(),
@@ -61,10 +61,10 @@ pub(super) async fn run(
     let mut rounds = interval(ROUND);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut n_round = 0;
-    while !board.is_closed() {
+    while !snapshot.is_closed() {
         rounds.tick().await;
         match poll.round(n_round).await {
-            Ok(found) => drop(board.send_replace(Arc::new(found))),
+            Ok(found) => drop(snapshot.send_replace(Arc::new(found))),
             // The coordinator is ending or busy; the page shows the age of its numbers.
             Err(status) => tracing::debug!("poll of the coordinator failed: {}", status.message()),
         }
@@ -74,12 +74,12 @@ pub(super) async fn run(
 
 struct Poll {
     coordinator: LocalCoordinator,
-    crowd: Arc<AgentClients>,
+    clients: Arc<AgentClients>,
     clock: Clock,
     /// Requests in flight, one per agent.
-    asking: JoinSet<Heard>,
+    asking: JoinSet<StatusAnswer>,
     asked: HashSet<AgentId>,
-    agents: BTreeMap<AgentId, Seen>,
+    agents: BTreeMap<AgentId, AgentHistory>,
     events: Events,
     history: History,
     assignment: Option<Assignment>,
@@ -94,7 +94,7 @@ impl Poll {
         let now = self.clock.now();
         let view = &listing.view;
         self.agents.retain(|id, _| view.agent(*id).is_some());
-        self.crowd.retain(view);
+        self.clients.retain(view);
         for agent in view.living() {
             self.begin(agent, &listing.crawl, n.is_multiple_of(DETAILS_EVERY));
         }
@@ -144,13 +144,13 @@ impl Poll {
         if !self.asked.insert(agent.id) {
             return;
         }
-        let (crowd, agent, crawl) = (Arc::clone(&self.crowd), agent.clone(), crawl.to_owned());
+        let (clients, agent, crawl) = (Arc::clone(&self.clients), agent.clone(), crawl.to_owned());
         self.asking.spawn(async move {
-            let status = crowd.status(&agent, &crawl).await;
+            let status = clients.status(&agent, &crawl).await;
             let with_details = with_details && status.is_ok();
             let ask = async |mut client: Client| client.details(v1::DetailsRequest {}).await;
             let details = match with_details {
-                true => Some(crowd.ask(&agent, ask).await),
+                true => Some(clients.ask(&agent, ask).await),
                 false => None,
             };
             (agent.id, status, details)
@@ -161,8 +161,8 @@ impl Poll {
     async fn listen(&mut self) {
         let end =
             tokio::time::Instant::from_std(self.clock.instant(self.clock.now() + POLL_TIMEOUT));
-        while let Ok(Some(heard)) = timeout_at(end, self.asking.join_next()).await {
-            let Ok((id, status, details)) = heard else { continue };
+        while let Ok(Some(answered)) = timeout_at(end, self.asking.join_next()).await {
+            let Ok((id, status, details)) = answered else { continue };
             self.asked.remove(&id);
             let now = self.clock.now();
             self.agents.entry(id).or_default().update(status, details, now);

@@ -82,9 +82,9 @@ impl Dashboard {
         let Self { listener, at, options } = self;
         let Options { names, token, metrics_token, https, metrics } = options;
         token.iter().chain(&metrics_token).for_each(LiveToken::watch);
-        let (found, board) = watch::channel(Arc::new(ClusterSnapshot::default()));
+        let (found, snapshot) = watch::channel(Arc::new(ClusterSnapshot::default()));
         let guard = Arc::new(Guard { names, at, token, metrics_token, is_secure: https.is_some() });
-        let state = State::new(coordinator.clone(), Arc::clone(&agents), board, guard, metrics);
+        let state = State::new(coordinator.clone(), Arc::clone(&agents), snapshot, guard, metrics);
         let mut tasks = JoinSet::new();
         tasks.spawn(poll::run(coordinator, agents, Clock::start(), found));
         https.iter().for_each(Https::watch);

@@ -23,9 +23,9 @@ pub(super) struct State {
     /// Client of the coordinator, limited to the calls that it also serves over the network.
     pub(super) coordinator: LocalCoordinator,
     /// Clients of the agents.
-    pub(super) crowd: Arc<AgentClients>,
+    pub(super) agents: Arc<AgentClients>,
     /// Receiver of the latest snapshot.
-    pub(super) board: watch::Receiver<Arc<ClusterSnapshot>>,
+    pub(super) snapshot: watch::Receiver<Arc<ClusterSnapshot>>,
     pub(super) guard: Arc<Guard>,
     pub(super) metrics: Option<MetricsText>,
     pub(super) requests: Arc<Semaphore>,
@@ -36,18 +36,18 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(
         coordinator: LocalCoordinator,
-        crowd: Arc<AgentClients>,
-        board: watch::Receiver<Arc<ClusterSnapshot>>,
+        agents: Arc<AgentClients>,
+        snapshot: watch::Receiver<Arc<ClusterSnapshot>>,
         guard: Arc<Guard>,
         metrics: Option<MetricsText>,
     ) -> Self {
         let [requests, listeners, counts] =
             [REQUESTS_MAX, LISTENERS_MAX, COUNTS_MAX].map(|max| Arc::new(Semaphore::new(max)));
-        Self { coordinator, crowd, board, guard, metrics, requests, listeners, counts }
+        Self { coordinator, agents, snapshot, guard, metrics, requests, listeners, counts }
     }
 
     /// Returns the latest snapshot.
     pub(super) fn now(&self) -> Arc<ClusterSnapshot> {
-        Arc::clone(&self.board.borrow())
+        Arc::clone(&self.snapshot.borrow())
     }
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What to run.
+/// Plan of a run.
 #[derive(Debug)]
 pub struct FuzzPlan {
     /// Seed of the first mutation; each further one has the next number.

@@ -14,7 +14,7 @@ pub struct FuzzFailure {
     pub target: &'static str,
     /// The seed, or the number of the file or sample.
     pub case: String,
-    /// What went wrong.
+    /// Failed property.
     pub problem: String,
     /// File with the input.
     pub file: PathBuf,

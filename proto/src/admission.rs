@@ -27,16 +27,16 @@ struct Counts {
     by_address: HashMap<IpAddr, usize>,
 }
 
-/// A place among the unproven connections, given up when dropped.
+/// A slot among the unproven connections, given up when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct AdmissionSlot {
     admission: Admission,
     address: IpAddr,
 }
 
 impl Admission {
-    /// Returns a place for a connection from `address`; `None` if there are too many.
-    pub(crate) fn admit(&self, address: IpAddr) -> Option<Place> {
+    /// Returns a slot for a connection from `address`; `None` if there are too many.
+    pub(crate) fn admit(&self, address: IpAddr) -> Option<AdmissionSlot> {
         let address = network(address);
         let mut counts = self.0.lock();
         let of_address = counts.by_address.get(&address).copied().unwrap_or_default();
@@ -45,11 +45,11 @@ impl Admission {
         }
         counts.all += 1;
         counts.by_address.insert(address, of_address + 1);
-        Some(Place { admission: self.clone(), address })
+        Some(AdmissionSlot { admission: self.clone(), address })
     }
 }
 
-impl Drop for Place {
+impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut counts = self.admission.0.lock();
         counts.all -= 1;
@@ -78,16 +78,16 @@ mod tests {
     fn places_are_bounded_in_all_and_for_each_address() {
         let admission = Admission::default();
         let of = |text: &str| admission.admit(text.parse().unwrap());
-        let mut places: Vec<Place> =
+        let mut slots: Vec<AdmissionSlot> =
             (0..UNPROVEN_PER_ADDRESS_MAX).map(|_| of("192.0.2.1").unwrap()).collect();
         assert!(of("192.0.2.1").is_none() && of("::ffff:192.0.2.1").is_none());
-        drop(places.pop());
-        places.push(of("192.0.2.1").expect("a place that was given up"));
-        for n in places.len()..UNPROVEN_MAX {
-            places.push(of(&format!("10.0.{}.{}", n / 256, n % 256)).unwrap());
+        drop(slots.pop());
+        slots.push(of("192.0.2.1").expect("a slot that was given up"));
+        for n in slots.len()..UNPROVEN_MAX {
+            slots.push(of(&format!("10.0.{}.{}", n / 256, n % 256)).unwrap());
         }
         assert!(of("198.51.100.1").is_none());
-        places.clear();
+        slots.clear();
         assert!(admission.0.lock().by_address.is_empty());
         let one = of("2001:db8::1").unwrap();
         assert_eq!(one.address, network("2001:db8::ffff".parse().unwrap()));

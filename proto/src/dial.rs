@@ -17,7 +17,7 @@ use tower::{BoxError, Service, service_fn};
 
 /// Timeout of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time to wait for the first bytes of the other node, which show that it accepts our certificate.
+/// Time to wait for the first bytes of the other node, sent once it accepts our certificate.
 /// Without them the connection is used anyway, and a rejection is detected later.
 const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(2);
 const FIRST_BYTES_MAX: usize = 1 << 10;

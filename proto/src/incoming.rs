@@ -1,6 +1,6 @@
 //! Acceptance and authentication of connections to a node.
 
-use crate::admission::{Admission, Place};
+use crate::admission::{Admission, AdmissionSlot};
 use crate::rejection_log::RejectionLog;
 use crate::stream::NodeStream;
 use crate::tls::{RejectedBy, Rejection, RejectionKind, Tls};
@@ -76,8 +76,8 @@ impl Stream for Incoming {
                 Ok((stream, peer)) => {
                     let (tls, log) = (this.tls.clone(), Arc::clone(&this.log));
                     match this.admission.admit(peer.ip()) {
-                        Some(place) => {
-                            this.handshakes.spawn(accept(stream, peer, place, tls, log));
+                        Some(slot) => {
+                            this.handshakes.spawn(accept(stream, peer, slot, tls, log));
                         }
                         None => {
                             let why = "too many connections without a call";
@@ -102,7 +102,7 @@ impl Stream for Incoming {
 async fn accept(
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
+    slot: AdmissionSlot,
     tls: Option<Tls>,
     log: Arc<RejectionLog>,
 ) -> Option<NodeStream> {
@@ -117,7 +117,7 @@ async fn accept(
     };
     let (rejection, stream) = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
         // A certificate proves a node; without one, the first permitted call does.
-        Ok(Ok(io)) => return Some(io.accepted(peer, (!with_tls).then_some(place))),
+        Ok(Ok(io)) => return Some(io.accepted(peer, (!with_tls).then_some(slot))),
         Ok(Err((rejection, stream))) => (rejection, Some(stream)),
         Err(_) => (Rejection::broken("it did not complete the handshake in time"), None),
     };

@@ -1,6 +1,6 @@
 //! A connection between two nodes, with or without TLS.
 
-use crate::admission::{Place, UNPROVEN_TIME_MAX};
+use crate::admission::{AdmissionSlot, UNPROVEN_TIME_MAX};
 use bytes::Bytes;
 use crivello_common::certificate_id::CertificateId;
 use futures_util::future::BoxFuture;
@@ -24,13 +24,13 @@ const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 /// A connection without TLS, or with it.
 type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// What is known of the other end of an accepted connection.
+/// Address and certificate of the other end of an accepted connection.
 #[derive(Clone, Debug, Default)]
 pub struct NodeConnectInfo {
     remote: Option<SocketAddr>,
     certificate: Option<CertificateId>,
-    /// Place among the unproven connections; none once the connection is proven.
-    place: Arc<Mutex<Option<Place>>>,
+    /// Slot among the unproven connections; none once the connection is proven.
+    slot: Arc<Mutex<Option<AdmissionSlot>>>,
 }
 
 impl NodeConnectInfo {
@@ -48,7 +48,7 @@ impl NodeConnectInfo {
 
     /// Records that a call on this connection was permitted.
     pub(crate) fn authenticated(&self) {
-        drop(self.place.lock().take());
+        drop(self.slot.lock().take());
     }
 }
 
@@ -73,7 +73,7 @@ impl Limits {
             && proof.as_mut().poll(cx).is_ready()
         {
             self.proof = None;
-            if info.place.lock().is_some() {
+            if info.slot.lock().is_some() {
                 let why = "the other end made no call that is permitted";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
@@ -119,12 +119,12 @@ impl NodeStream {
         Self { stream, read_ahead, detects_alert: false, info, limits }
     }
 
-    /// Sets what is known of the other node. With a `place` the connection ends after a while, unless
-    /// [`NodeConnectInfo::authenticated`] is called.
-    pub(crate) fn accepted(mut self, remote: SocketAddr, place: Option<Place>) -> Self {
-        self.limits.proof = place.is_some().then(|| Box::pin(sleep(UNPROVEN_TIME_MAX)));
+    /// Sets address and admission slot of the other node. With a `slot` the connection ends after
+    /// [`UNPROVEN_TIME_MAX`], unless [`NodeConnectInfo::authenticated`] is called.
+    pub(crate) fn accepted(mut self, remote: SocketAddr, slot: Option<AdmissionSlot>) -> Self {
+        self.limits.proof = slot.is_some().then(|| Box::pin(sleep(UNPROVEN_TIME_MAX)));
         self.info.remote = Some(remote);
-        self.info.place = Arc::new(Mutex::new(place));
+        self.info.slot = Arc::new(Mutex::new(slot));
         self
     }
 

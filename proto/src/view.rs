@@ -94,9 +94,8 @@ impl From<&Agent> for v1::Agent {
 impl TryFrom<v1::View> for View {
     type Error = InvalidView;
 
-    /// Converts a view and checks it with [`View::check`]. Its signature is not verified.
-    ///
-    /// See [`ViewBook`](crate::signing::ViewBook).
+    /// Converts a view and checks it with [`View::check`]. Its signature is not verified;
+    /// [`ViewBook`](crate::signing::ViewBook) does that.
     fn try_from(view: v1::View) -> Result<Self, InvalidView> {
         let run = run_state(view.run).ok_or_else(|| unknown("run state", view.run.into()))?;
         let agents: Result<_, _> = view.agents.into_iter().map(Agent::try_from).collect();

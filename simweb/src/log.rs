@@ -164,10 +164,10 @@ impl Writer {
     fn start(path: &Path, entries: Arc<Mutex<Vec<Entry>>>) -> io::Result<Self> {
         let file = File::options().create(true).append(true).open(path)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
+        let stopped = stop.clone();
         let thread =
             std::thread::Builder::new().name("simweb-log".to_owned()).spawn(move || {
-                if let Err(error) = write_until(BufWriter::new(file), &entries, &told) {
+                if let Err(error) = write_until(BufWriter::new(file), &entries, &stopped) {
                     tracing::error!(%error, "the access log cannot be written");
                 }
             })?;

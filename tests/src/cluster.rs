@@ -176,8 +176,8 @@ impl Cluster {
         self.begin(COORDINATOR, command);
         if self.http.is_some() {
             self.until("the dashboard is served", |cluster| {
-                let said = cluster.process(COORDINATOR).said();
-                let at = said.split_once("dashboard at ");
+                let output = cluster.process(COORDINATOR).log();
+                let at = output.split_once("dashboard at ");
                 let at = at.and_then(|(_, rest)| rest.split_once("://")?.1.split_once('/'));
                 cluster.http = at.map(|(at, _)| at.parse().expect("an address")).or(cluster.http);
                 at.is_some()
@@ -239,7 +239,7 @@ impl Cluster {
             let process = member.process.as_mut().expect("the process was started");
             let at = process.listening_address();
             at.iter().for_each(|&at| member.gate.lead_to(at));
-            assert!(at.is_some() || !process.has_ended(), "{name}: {}", process.said());
+            assert!(at.is_some() || !process.has_ended(), "{name}: {}", process.log());
             at.is_some()
         });
     }

@@ -23,7 +23,7 @@ pub struct Seen {
     /// Name of the agent.
     pub by: String,
     /// Attributes as text.
-    pub says: BTreeMap<String, String>,
+    pub attributes: BTreeMap<String, String>,
     /// The whole span.
     pub span: Span,
 }
@@ -37,8 +37,8 @@ impl Seen {
 
     /// Returns an attribute; empty if there is none.
     #[must_use]
-    pub fn say(&self, name: &str) -> &str {
-        self.says.get(name).map_or("", String::as_str)
+    pub fn attribute(&self, name: &str) -> &str {
+        self.attributes.get(name).map_or("", String::as_str)
     }
 }
 
@@ -60,7 +60,7 @@ impl TraceService for Taker {
             }
             let by = resource.get("service.instance.id").cloned().unwrap_or_default();
             for span in of.scope_spans.into_iter().flat_map(|scope| scope.spans) {
-                seen.push(Seen { by: by.clone(), says: texts(&span.attributes), span });
+                seen.push(Seen { by: by.clone(), attributes: texts(&span.attributes), span });
             }
         }
         Ok(Response::new(ExportTraceServiceResponse::default()))

@@ -274,19 +274,19 @@ impl InProcess {
     ///
     /// # Panics
     /// Panics if it fails.
-    pub fn tell(&self, words: &[&str]) -> String {
+    pub fn run_ok(&self, words: &[&str]) -> String {
         let mut command = Command::new(binary());
         command.args(words).args(["--coordinator", &self.url()]).env("NO_COLOR", "1");
         let output = output_within(&mut command, DEADLINE);
-        let [said, trouble] = [&output.stdout, &output.stderr].map(|b| String::from_utf8_lossy(b));
-        assert!(output.status.success(), "{words:?}: {said}{trouble}\n{}", self.account());
-        said.into_owned()
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|b| String::from_utf8_lossy(b));
+        assert!(output.status.success(), "{words:?}: {stdout}{stderr}\n{}", self.account());
+        stdout.into_owned()
     }
 
     fn seed(&self) {
         let seeds = self.web.seeds();
         let words: Vec<&str> = std::iter::once("seed").chain(seeds.iter().map(|s| &**s)).collect();
-        self.tell(&words);
+        self.run_ok(&words);
     }
 
     /// Returns the pages answered so far.
@@ -321,7 +321,7 @@ impl InProcess {
     /// # Panics
     /// Panics if that is not the case.
     pub fn finish(mut self, repeats_max: u64) -> Judgment {
-        self.tell(&["wait", "--timeout", "90s"]);
+        self.run_ok(&["wait", "--timeout", "90s"]);
         let missing: Vec<_> = self.due.difference(&self.pages()).take(10).cloned().collect();
         assert!(missing.is_empty(), "`wait` returned without {missing:?}");
         for name in self.names() {

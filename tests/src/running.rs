@@ -98,8 +98,8 @@ pub fn output_within(command: &mut Command, deadline: Duration) -> Output {
     let child = command.spawn().expect("the program starts");
     let watch = Watch::over(&child, deadline);
     let output = child.wait_with_output().expect("the exit status of the program");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!watch.was_overdue(), "{command:?} had not ended after {deadline:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!watch.was_overdue(), "{command:?} had not ended after {deadline:?}: {stderr}");
     output
 }
 

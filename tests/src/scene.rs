@@ -188,7 +188,7 @@ impl Scene {
 
     /// Returns the crawler's standard error so far.
     #[must_use]
-    pub fn said(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("stderr")).unwrap_or_default()
     }
 
@@ -197,10 +197,10 @@ impl Scene {
     /// # Panics
     /// Panics if the crawler ends without it.
     pub fn wait_for_log(&self, child: &mut Child, words: &str) {
-        while !self.said().contains(words) {
+        while !self.log().contains(words) {
             let ended = child.try_wait().expect("the exit status of the crawler");
-            let in_time = ended.is_none() || self.said().contains(words);
-            assert!(in_time, "{words:?} was never logged, {ended:?}: {}", self.said());
+            let in_time = ended.is_none() || self.log().contains(words);
+            assert!(in_time, "{words:?} was never logged, {ended:?}: {}", self.log());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -212,7 +212,7 @@ impl Scene {
     pub fn watch(&self, child: &mut Child) -> Watched {
         self.wait_for_log(child, "metrics at ");
         loop {
-            if let Some(at) = metrics_address(&self.said()) {
+            if let Some(at) = metrics_address(&self.log()) {
                 return Watched::new(child.id(), at);
             }
             std::thread::sleep(Duration::from_millis(2));

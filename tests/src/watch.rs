@@ -182,8 +182,8 @@ impl Stretch {
 /// # Panics
 /// Panics if the logged address is invalid.
 #[must_use]
-pub fn metrics_address(said: &str) -> Option<SocketAddr> {
-    let (_, rest) = said.split_once("metrics at http://")?;
+pub fn metrics_address(output: &str) -> Option<SocketAddr> {
+    let (_, rest) = output.split_once("metrics at http://")?;
     let (address, _) = rest.split_once('/')?;
     Some(address.parse().unwrap_or_else(|e| panic!("{address}: {e}")))
 }

@@ -1,4 +1,4 @@
-//! CPU time of this process, as the system tells it.
+//! CPU time of this process, as the system reports it.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};

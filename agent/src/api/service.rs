@@ -19,7 +19,7 @@ use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
 /// The type of the service.
-pub type Service = ControlServer<Counter>;
+pub type Service = ControlServer<ControlService>;
 
 /// The name of the service in health checks.
 pub const NAME: &str = Service::NAME;
@@ -38,21 +38,21 @@ const TRACES_MAX: u32 = 10_000;
 #[must_use]
 pub fn service(agent: Arc<dyn AgentApi>) -> Service {
     let permits = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
-    ControlServer::new(Counter { agent, permits })
+    ControlServer::new(ControlService { agent, permits })
         .max_decoding_message_size(SEEDS_SIZE_MAX)
         .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
 }
 
 /// The implementation of the service; see [`service`].
 #[derive(Clone)]
-pub struct Counter {
+pub struct ControlService {
     agent: Arc<dyn AgentApi>,
     /// Permits for seed streams at once.
     permits: Arc<Semaphore>,
 }
 
 #[tonic::async_trait]
-impl Control for Counter {
+impl Control for ControlService {
     type SeedStream = BoxStream<'static, Result<v1::SeedResponse, Status>>;
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {

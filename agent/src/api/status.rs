@@ -56,7 +56,7 @@ pub struct BadStatus(pub &'static str, pub i64);
 impl AgentStatus {
     /// Returns the part of the status that decides if the crawl is complete.
     #[must_use]
-    pub const fn said(&self) -> AgentReply {
+    pub const fn reply(&self) -> AgentReply {
         AgentReply { process: self.process, epoch: self.epoch, idle: self.idle, work: self.work }
     }
 }

@@ -301,7 +301,7 @@ async fn what_is_too_much_or_garbage_is_refused_and_ends_only_itself() {
 }
 
 #[tokio::test]
-async fn only_so_many_bring_seeds_at_once() {
+async fn concurrent_seed_streams_are_bounded() {
     let (_, mut client) = serve(Arc::default()).await;
     let mut bringers = Vec::new();
     for n in 0..crate::limits::SEED_STREAMS_MAX as u64 {
@@ -354,14 +354,14 @@ async fn questions_are_checked_before_the_house_is_asked() {
     assert_eq!(agent.wanted.lock()[0], wanted("example", 100, HostOrder::Pages));
     assert_eq!(agent.wanted.lock()[1], wanted("", 1_000, HostOrder::Unspecified));
     let asked = |limit| v1::FetchesRequest { limit, failed_only: true };
-    let told = client.fetches(asked(3)).await.unwrap().into_inner().fetches;
-    assert_eq!((told[0].bytes, told[0].status), (3, 1));
+    let received = client.fetches(asked(3)).await.unwrap().into_inner().fetches;
+    assert_eq!((received[0].bytes, received[0].status), (3, 1));
     assert!(client.fetches(asked(1_001)).await.is_err());
 }
 
 #[tokio::test]
-async fn details_are_told_by_name() {
+async fn details_have_names() {
     let (_, mut client) = serve(Arc::default()).await;
-    let told = client.details(v1::DetailsRequest {}).await.unwrap().into_inner();
-    assert_eq!((told.discards["robots"], told.groups_owned), (3, 7));
+    let received = client.details(v1::DetailsRequest {}).await.unwrap().into_inner();
+    assert_eq!((received.discards["robots"], received.groups_owned), (3, 7));
 }

@@ -62,7 +62,7 @@ impl Build {
         crawldb.reconfigure(&settings.live);
         let crawldb = crawldb.timed(look_ups.clone());
         let crawldb = session.iter().fold(crawldb, |crawldb, session| crawldb.sharing(session.id));
-        home.take_over(&disk, &settings)?;
+        home.record_settings(&disk, &settings)?;
         let settings = within_open_files(settings);
         let (crawl_id, totals) = (&home.identity.crawl_id, crawldb.totals().clone());
         let shared = Shared::new(&settings, clock, (crawl_id, hasher), totals, home.closed_at);
@@ -77,10 +77,11 @@ impl Build {
         let (to_parsers, results) = bounded(results_max(visits));
         let sink =
             FetchSink { shared: shared.clone(), queues: queues.clone(), results: to_parsers };
-        let barred = shared.live.block_and_pause_list.clone();
-        let dns = Arc::new(Dns::new(&settings, clock, barred.clone()));
-        let rest_min = shared.live.min_host_delay.clone();
-        let context = FetchContext::new(&settings, clock, Arc::new(sink), barred, rest_min)?;
+        let block_list = shared.live.block_and_pause_list.clone();
+        let dns = Arc::new(Dns::new(&settings, clock, block_list.clone()));
+        let min_host_delay = shared.live.min_host_delay.clone();
+        let context =
+            FetchContext::new(&settings, clock, Arc::new(sink), block_list, min_host_delay)?;
         let context = Arc::new(context);
         let meter = AgentMetrics::new(Sources {
             crawl_id: home.identity.crawl_id.clone(),

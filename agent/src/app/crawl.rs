@@ -149,7 +149,7 @@ impl Crawl {
         if orderly
             && let Err(error) = self
                 .home
-                .keep(&self.disk, Some(self.shared.clock.now()))
+                .save(&self.disk, Some(self.shared.clock.now()))
                 .and_then(|()| Ok(self.disk.sync()?))
         {
             tracing::error!(%error, "the state cannot be marked as closed; the next run starts as \

@@ -157,7 +157,7 @@ impl Crawl {
             }
         };
         known.given = Some((id.0, crawl_id.clone()));
-        known.keep(&options.dir)?;
+        known.save(&options.dir)?;
         let view_file = options.dir.join(CLUSTER_VIEW_FILE);
 
         // The first messages: the lease, and the view to which it belongs.

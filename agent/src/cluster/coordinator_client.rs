@@ -125,7 +125,7 @@ impl CoordinatorClient {
         coordinator: &str,
         call: impl AsyncFn() -> Result<T, Status>,
     ) -> Result<T, OpenError> {
-        let mut said: Option<Timestamp> = None;
+        let mut logged_at: Option<Timestamp> = None;
         loop {
             let status = match tokio::time::timeout(JOIN_PATIENCE, call()).await {
                 Ok(Ok(answer)) => return Ok(answer),
@@ -139,8 +139,8 @@ impl CoordinatorClient {
                 )));
             }
             let now = self.clock.now();
-            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
-                said = Some(now);
+            if logged_at.is_none_or(|last| now.since(last) >= LOG_EVERY) {
+                logged_at = Some(now);
                 tracing::warn!(coordinator, "cannot join yet, retrying: {}", with_cause(&status));
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -206,8 +206,14 @@ impl CoordinatorClient {
     /// Notifies the coordinator that this process ends: with `back` the agent will return with its
     /// disk, otherwise it leaves for good. With `stays` it cancels the drain that it had requested.
     /// Its page quota beyond `fetched` pages becomes available to others. Failures are logged.
-    pub async fn leave(&self, seat: (AgentId, u64), back: bool, stays: bool, fetched: Option<u64>) {
-        let ((id, process), number) = (seat, self.clock.now().0);
+    pub async fn leave(
+        &self,
+        identity: (AgentId, u64),
+        back: bool,
+        stays: bool,
+        fetched: Option<u64>,
+    ) {
+        let ((id, process), number) = (identity, self.clock.now().0);
         let quota = |fetched| v1::QuotaReport { allowed: fetched, fetched, wanted: 0, number };
         let request = v1::LeaveRequest {
             id: id.0,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Minimum time between two checks.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Outbox rows that wait for one agent, in both lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +26,17 @@ pub struct Waiting {
 /// State of the checks of all lanes.
 #[derive(Debug, Default)]
 pub struct Lag {
-    looked_at: Timestamp,
+    checked_at: Timestamp,
     heads: BTreeMap<LaneKey, (u64, Timestamp)>,
 }
 
 impl Lag {
     /// Returns the rows that wait for each agent; `None` if the last check was a moment ago.
     pub fn look(&mut self, outbox: &Outbox, now: Timestamp) -> Option<Vec<Waiting>> {
-        if now.since(self.looked_at) < LOOK_EVERY {
+        if now.since(self.checked_at) < CHECK_INTERVAL {
             return None;
         }
-        self.looked_at = now;
+        self.checked_at = now;
         let mut heads = BTreeMap::new();
         let mut all: BTreeMap<AgentId, Waiting> = BTreeMap::new();
         for lane in outbox.lanes() {

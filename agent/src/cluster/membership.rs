@@ -54,7 +54,7 @@ impl Membership {
                     ))
                 })?;
                 let known = Self { disk: drawn, name, given: None };
-                known.keep(dir)?;
+                known.save(dir)?;
                 Ok(known)
             }
             Err(error) => Err(failed("cannot be read", &error)),
@@ -93,7 +93,7 @@ impl Membership {
     ///
     /// # Errors
     /// [`OpenError`] if the disk fails.
-    pub fn keep(&self, dir: &Path) -> Result<(), OpenError> {
+    pub fn save(&self, dir: &Path) -> Result<(), OpenError> {
         let path = dir.join(FILE);
         let text = serde_json::to_vec_pretty(self)
             .map_err(|e| OpenError::Broken(format!("cannot encode {FILE}: {e}")))?;
@@ -123,7 +123,7 @@ mod tests {
         let mut known = Membership::open(dir, Some("a")).unwrap();
         open_state(dir, known.disk).unwrap();
         known.given = Some((3, "c0ffee".to_owned()));
-        known.keep(dir).unwrap();
+        known.save(dir).unwrap();
         known
     }
 

@@ -90,7 +90,7 @@ impl ReplicationEngine {
                 }
             }
         }
-        self.traced.put(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
+        self.traced.assign_rows(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
         Ok(())
     }
 

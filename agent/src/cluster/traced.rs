@@ -47,7 +47,7 @@ impl Traced {
         let Some((trace, span)) = begin_span(tracer, url, origin, now) else { return };
         let (group, text) = (url.host.group, url.url.as_str().into());
         let leaving = Leaving { group, trace, found: span.id, url: text, since: now };
-        tracer.tell(span);
+        tracer.record(span);
         if self.n_rows + self.leaving.len() < TRACED_URLS {
             self.leaving.push((owner, leaving));
         }
@@ -56,18 +56,18 @@ impl Traced {
     /// Records that a URL was found that had been sent to its owner before.
     pub fn sent_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
         if let Some((_, span)) = begin_span(tracer, url, FoundAt::Page(page), now) {
-            tracer.tell(span.with("crivello.told_before", true));
+            tracer.record(span.with("crivello.sent_before", true));
         }
     }
 
     /// Assigns the URLs that are sent with this commit to these rows.
-    pub fn put(&mut self, rows: &RowsByAgent) {
+    pub fn assign_rows(&mut self, rows: &RowsByAgent) {
         for (owner, leaving) in std::mem::take(&mut self.leaving) {
-            self.lay(owner, leaving, rows);
+            self.attach(owner, leaving, rows);
         }
     }
 
-    fn lay(&mut self, owner: AgentId, leaving: Leaving, rows: &RowsByAgent) {
+    fn attach(&mut self, owner: AgentId, leaving: Leaving, rows: &RowsByAgent) {
         if let Some(&last) = rows.get(&owner).and_then(|rows| rows.last()) {
             self.n_rows += 1;
             self.rows.entry(last).or_default().push(leaving);
@@ -92,7 +92,7 @@ impl Traced {
         for leaving in self.take(seq) {
             let times = (leaving.since, now);
             let stage = (Stage::Sent, u64::from(me.0));
-            tracer.tell(
+            tracer.record(
                 Span::new(leaving.trace, stage, Some(leaving.found), times)
                     .with("url.full", String::from(leaving.url))
                     .with("crivello.to", u64::from(to.0)),
@@ -109,7 +109,7 @@ impl Traced {
     ) {
         for leaving in self.take(seq) {
             if let Some(to) = owner(leaving.group) {
-                self.lay(to, leaving, rows);
+                self.attach(to, leaving, rows);
             }
         }
     }
@@ -154,7 +154,7 @@ pub fn trace_assigned(
 ) {
     let (counts, n_links) = (owner_counts(owners), owners.values().sum());
     if let Some(span) = assigned_span(tracer, page, (&counts, n_links), (now, now)) {
-        tracer.tell(span);
+        tracer.record(span);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Shares of the limits per host and domain: what may be added for whom. Pure.
+//! Shares of the limits per host and domain, by class of finder. Pure.
 //!
 //! A seed is never refused. All classes of finders in other domains together have one half of a
 //! limit, each of them an eighth; the domain itself has the rest. So what others find never takes
@@ -6,7 +6,7 @@
 //! before four classes have filled their parts.
 
 use crate::messages::Finder;
-use crate::storage::group_row::{GroupRow, Taken};
+use crate::storage::group_row::{GroupRow, ShareUsage};
 use crate::storage::values::HostRow;
 use crivello_common::config::Limits;
 use crivello_common::discard::Discard;
@@ -62,17 +62,17 @@ pub fn refuse(
 /// Returns the reason to refuse a host that does not count yet, found by `finder`, given the row of
 /// its group.
 fn refuse_host(limits: &Limits, group: &GroupRow, finder: Finder) -> Option<Discard> {
-    let is_full = |max: Option<u64>, amount: fn(Taken) -> u64| {
-        let amounts = group.classes().map(|(class, taken)| (class, amount(taken)));
+    let is_full = |max: Option<u64>, amount: fn(ShareUsage) -> u64| {
+        let amounts = group.classes().map(|(class, usage)| (class, amount(usage)));
         max.is_some_and(|max| !Share::of(max).has_room(finder, amounts))
     };
     if finder == Finder::SEED {
         return None;
     }
-    if is_full(limits.hosts_per_domain_max, |taken| taken.hosts + taken.unresolved) {
+    if is_full(limits.hosts_per_domain_max, |usage| usage.hosts + usage.unresolved) {
         return Some(Discard::TooManyHosts);
     }
-    is_full(limits.unresolved_hosts_per_domain_max, |taken| taken.unresolved)
+    is_full(limits.unresolved_hosts_per_domain_max, |usage| usage.unresolved)
         .then_some(Discard::TooManyUnresolvedHosts)
 }
 
@@ -95,15 +95,15 @@ fn refuse_url(
     {
         return Some(Discard::HostQueueFull);
     }
-    let is_full = |max: u64, host_max: u64, amount: fn(Taken) -> u64| {
+    let is_full = |max: u64, host_max: u64, amount: fn(ShareUsage) -> u64| {
         let share = Share { max, part: max.min(host_max).div_ceil(PARTS) };
-        let amounts = group.classes().map(|(class, taken)| (class, amount(taken)));
+        let amounts = group.classes().map(|(class, usage)| (class, amount(usage)));
         !share.has_room(finder, amounts)
     };
     let too_many = limits
         .queued_urls_per_domain_max
-        .is_some_and(|max| is_full(max, urls_max.unwrap_or(max), |taken| taken.urls));
-    let too_long = is_full(limits.queued_bytes_per_domain_max.0, bytes_max.0, |taken| taken.bytes);
+        .is_some_and(|max| is_full(max, urls_max.unwrap_or(max), |usage| usage.urls));
+    let too_long = is_full(limits.queued_bytes_per_domain_max.0, bytes_max.0, |usage| usage.bytes);
     (too_many || too_long).then_some(Discard::DomainQueueFull)
 }
 
@@ -134,7 +134,7 @@ mod tests {
         let mut admitted = 0;
         for finder in finders {
             if refuse_host(limits, row, finder).is_none() {
-                row.change(finder, |taken| taken.count_host(true, true));
+                row.change(finder, |usage| usage.count_host(true, true));
                 admitted += 1;
             }
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever others have found before, half of the limit is left for the domain itself.
+        /// Half of the limit is left for the domain itself.
         #[test]
         fn others_never_take_the_half_of_the_domain_itself(
             others in prop::collection::vec(2u8..16, 0..400),
@@ -156,7 +156,7 @@ mod tests {
             prop_assert_eq!(admit(&mut row, &limits, std::iter::once(Finder::SEED)), 1);
         }
 
-        /// What one class of other domains adds leaves room for each other class.
+        /// Each class keeps its share.
         #[test]
         fn one_class_never_takes_the_room_of_another(
             flooder in 3u8..16,
@@ -177,7 +177,7 @@ mod tests {
     fn hosts_that_were_not_admitted_by_a_share_take_nothing_of_the_domain_itself() {
         let (mut row, limits) = (GroupRow::default(), limits(16));
         // Robots redirects bring hosts that are counted and never refused.
-        row.change(Finder::ROBOTS, |taken| taken.hosts = 1_000);
+        row.change(Finder::ROBOTS, |usage| usage.hosts = 1_000);
         assert_eq!(admit(&mut row, &limits, std::iter::repeat_n(Finder::OWN, 99)), 14);
     }
 
@@ -206,12 +206,12 @@ mod tests {
         ] {
             let host = HostRow { queued, queued_bytes: bytes, ..HostRow::default() };
             let mut group = GroupRow::default();
-            group.change(Finder::OWN, |taken| (taken.urls, taken.bytes) = (queued, bytes));
+            group.change(Finder::OWN, |usage| (usage.urls, usage.bytes) = (queued, bytes));
             let refused = refuse_url(limits, Some(&host), &group, finder);
             assert_eq!(refused, expected, "{finder:?} with {queued} URLs of {bytes} bytes");
         }
         let mut group = GroupRow::default();
-        group.change(other, |taken| taken.urls = 2);
+        group.change(other, |usage| usage.urls = 2);
         assert_eq!(refuse_url(&by_domain, None, &group, other), group_full, "an eighth");
         assert_eq!(refuse_url(&by_domain, None, &group, finder(8)), None);
     }

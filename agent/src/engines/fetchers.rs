@@ -194,7 +194,7 @@ mod tests {
             results,
         };
         let url = CrawlUrl::parse("http://a.test/").unwrap();
-        let tell = || {
+        let report = || {
             outlet.fetched(Fetched {
                 host: KeyedHasher::with_public_key().host_key(url.host()),
                 name: url.host().into(),
@@ -208,9 +208,9 @@ mod tests {
                 traced: None,
             });
         };
-        tell();
+        report();
         assert!(!shared.lifecycle.is_over());
-        tell();
+        report();
         assert_eq!(shared.lifecycle.wait(Duration::ZERO).map(|end| end.how), Some(Ended::Failed));
     }
 }

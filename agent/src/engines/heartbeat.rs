@@ -82,7 +82,7 @@ impl Heartbeat {
     /// Sends heartbeats, several in each lease.
     async fn beat(&self) {
         let every = (self.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
-        let mut said: Option<Timestamp> = None;
+        let mut logged_at: Option<Timestamp> = None;
         let mut quota = PageQuotaClient::new(&self.shared);
         loop {
             tokio::select! {
@@ -107,7 +107,7 @@ impl Heartbeat {
                     // The queue is full while the writer is stuck; the coordinator must know that.
                     let leased = self.inbox.deliver(InboundMsg::Leased(asked + lease));
                     let _ = tokio::time::timeout(every, leased).await;
-                    if said.take().is_some() {
+                    if logged_at.take().is_some() {
                         tracing::info!("the coordinator can be reached again");
                     }
                     continue;
@@ -127,8 +127,8 @@ impl Heartbeat {
                 return;
             }
             let now = self.shared.clock.now();
-            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
-                said = Some(now);
+            if logged_at.is_none_or(|last| now.since(last) >= LOG_EVERY) {
+                logged_at = Some(now);
                 tracing::warn!(
                     "the coordinator cannot be reached; the crawl continues without it: {}",
                     with_cause(&status)
@@ -185,7 +185,7 @@ impl Heartbeat {
 
     /// Receives views.
     async fn watch(&self) {
-        let mut said: Option<Timestamp> = None;
+        let mut logged_at: Option<Timestamp> = None;
         loop {
             let known_epoch = self.epoch();
             let mut client = self.coordinator.client.clone();
@@ -197,8 +197,8 @@ impl Heartbeat {
                         Err(bad) => {
                             // The next stream begins with the same view.
                             let now = self.shared.clock.now();
-                            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
-                                said = Some(now);
+                            if logged_at.is_none_or(|last| now.since(last) >= LOG_EVERY) {
+                                logged_at = Some(now);
                                 tracing::error!("the coordinator sent an invalid view: {bad}");
                             }
                             break;

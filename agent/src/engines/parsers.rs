@@ -134,7 +134,7 @@ impl ParserThread {
         }
         let (parent, times) =
             (trace.span(Stage::Fetched, page.at.0), (began, self.shared.clock.now()));
-        self.shared.tracer.tell(
+        self.shared.tracer.record(
             Span::new(trace, (Stage::Parsed, page.at.0), Some(parent), times)
                 .with("crivello.links", page.links.len() as u64)
                 .with("crivello.links.refused", page.discards.iter().map(|(_, n)| n).sum::<u64>())

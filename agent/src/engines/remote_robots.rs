@@ -27,24 +27,25 @@ pub struct RemoteRobotsClient {
 impl RemoteRobotsClient {
     /// Runs until the runtime ends.
     pub async fn run(self) {
-        let mut seats: HashMap<AgentId, Arc<Semaphore>> = HashMap::new();
+        let mut permits: HashMap<AgentId, Arc<Semaphore>> = HashMap::new();
         let mut owners: Option<Owners> = None;
         loop {
             self.queues.remote_robots.requested.notified().await;
             let view = self.views.borrow().clone();
             let known = owners.as_ref().map(|owners| owners.view().epoch);
             if let Some(view) = view.filter(|view| known != Some(view.epoch)) {
-                seats.retain(|id, _| view.agent(*id).is_some());
+                permits.retain(|id, _| view.agent(*id).is_some());
                 owners = Owners::new(self.settings.cluster.strategy, view).ok();
             }
             while let Some(url) = self.queues.remote_robots.requests.pop() {
                 let group = self.hasher.group(url.host());
                 let to = owners.as_ref().and_then(|owners| owners.owner(group));
-                let seat = to.map(|to| {
-                    let seats = seats.entry(to).or_insert_with(|| Semaphore::new(ASKED_MAX).into());
-                    (to, seats.clone())
+                let permit = to.map(|to| {
+                    let permits =
+                        permits.entry(to).or_insert_with(|| Semaphore::new(ASKED_MAX).into());
+                    (to, permits.clone())
                 });
-                tokio::spawn(ask(self.outgoing.clone(), self.queues.clone(), url, seat));
+                tokio::spawn(ask(self.outgoing.clone(), self.queues.clone(), url, permit));
             }
         }
     }
@@ -59,8 +60,8 @@ async fn ask(
     to: Option<(AgentId, Arc<Semaphore>)>,
 ) {
     let mut found = RobotsOutcome::Unreachable;
-    if let Some((to, seats)) = to
-        && let Ok(_seat) = seats.acquire().await
+    if let Some((to, permits)) = to
+        && let Ok(_permit) = permits.acquire().await
     {
         match outgoing.fetch_robots(to, &url).await {
             Ok(answer) => found = answer,

@@ -34,9 +34,9 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
 /// Longest sleep between two rounds.
-const NAP_MAX: Duration = Duration::from_millis(100);
-/// Pause between two censuses.
-const CENSUS_EVERY: Duration = Duration::from_millis(200);
+const IDLE_WAIT_MAX: Duration = Duration::from_millis(100);
+/// Interval between two updates of the statistics of the workbench.
+const STATS_EVERY: Duration = Duration::from_millis(200);
 
 /// State of the scheduler thread.
 pub struct Scheduler {
@@ -52,13 +52,13 @@ pub struct Scheduler {
     outage: Outage,
     dns_health: DnsHealth,
     peer_robots: PeerRobotsRequests,
-    census_at: Timestamp,
-    /// Idle time since the last census.
+    stats_at: Timestamp,
+    /// Idle time since the last update of the statistics.
     idle: Duration,
     /// True if there is a page limit.
     limited: bool,
     /// Reason that was last sent to the writer for not starting visits.
-    quiet: Option<Ended>,
+    reported_idle: Option<Ended>,
 }
 
 impl Scheduler {
@@ -86,9 +86,9 @@ impl Scheduler {
             outage: Outage::default(),
             dns_health: DnsHealth::default(),
             peer_robots: PeerRobotsRequests::default(),
-            census_at: Timestamp::ZERO,
+            stats_at: Timestamp::ZERO,
             idle: Duration::ZERO,
-            quiet: None,
+            reported_idle: None,
         }
     }
 
@@ -107,25 +107,25 @@ impl Scheduler {
             // settings are then in the queue.
             self.drain_queues(now);
             if let Some(revised) = revised {
-                self.keep_up(&revised, now);
+                self.apply_settings(&revised, now);
             }
             let open = self.dispatch(now);
             self.answer(now);
-            if self.speak(now).is_err() {
+            if self.flush(now).is_err() {
                 return;
             }
             // Last: a reader that finds no visit in flight finds all of their results sent.
             self.shared.status.visits.store(self.in_flight.len(), Release);
             let next = if open { self.workbench.next_time() } else { None };
-            let nap = next.map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
+            let idle_wait = next.map_or(IDLE_WAIT_MAX, |at| at.since(now).min(IDLE_WAIT_MAX));
             let begun = self.shared.clock.now();
-            std::thread::park_timeout(nap);
+            std::thread::park_timeout(idle_wait);
             self.idle += self.shared.clock.now().since(begun);
         }
     }
 
     /// Applies new settings.
-    fn keep_up(&mut self, revised: &SettingsRevision, now: Timestamp) {
+    fn apply_settings(&mut self, revised: &SettingsRevision, now: Timestamp) {
         self.workbench.reconfigure(&revised.live, now);
         let limited = revised.live.limits.pages_max.is_some();
         if std::mem::replace(&mut self.limited, limited) != limited {
@@ -253,7 +253,7 @@ impl Scheduler {
 
     /// Sends messages to the crawl database, the lease task and other agents, and names to the
     /// resolver. Fails if the writer has ended.
-    fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
+    fn flush(&mut self, now: Timestamp) -> Result<(), ()> {
         let notes = self.workbench.take_messages();
         if !notes.is_empty() {
             self.writer.send(WriterMsg::ToFrontier(notes)).map_err(drop)?;
@@ -279,20 +279,20 @@ impl Scheduler {
         if asked {
             self.queues.fetchers.notify_one();
         }
-        if now.since(self.census_at) >= CENSUS_EVERY {
-            self.census_at = now;
-            *self.shared.status.census.lock() = self.workbench.stats(now);
+        if now.since(self.stats_at) >= STATS_EVERY {
+            self.stats_at = now;
+            *self.shared.status.workbench.lock() = self.workbench.stats(now);
             self.shared.status.offline.store(self.outage.is_on(), Relaxed);
             self.shared.status.dns_silent.store(self.dns_health.are_silent(), Relaxed);
             let idle = std::mem::take(&mut self.idle);
             self.shared.measured.idle.add(idle_reason(&self.shared), idle);
         }
-        self.say_quiet()
+        self.report_idle()
     }
 
     /// Reports to the writer once nothing more will be fetched in this run and the last visit has
     /// ended.
-    fn say_quiet(&mut self) -> Result<(), ()> {
+    fn report_idle(&mut self) -> Result<(), ()> {
         let limit = self.shared.page_budget.is_used_up();
         let stopping = self.shared.lifecycle.is_stopping();
         if !limit {
@@ -305,14 +305,14 @@ impl Scheduler {
         if !(limit || stopping) {
             // The limit was raised, or pages of a lost archive no longer count: there is more to
             // fetch.
-            return match self.quiet.take() {
+            return match self.reported_idle.take() {
                 Some(_) => self.writer.send(WriterMsg::Idle(None)).map_err(drop),
                 None => Ok(()),
             };
         }
         let how = if limit && !stopping { Ended::Limit } else { Ended::Stopped };
         // A member that has reached the limit stays until it is stopped.
-        if self.quiet.replace(how) == Some(how) {
+        if self.reported_idle.replace(how) == Some(how) {
             return Ok(());
         }
         self.shared.status.limit_reached.store(how == Ended::Limit, Relaxed);

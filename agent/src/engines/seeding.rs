@@ -125,7 +125,7 @@ pub fn must_all_belong(
     if !(home.resumed && home.seeded) {
         return Ok(Some(counts));
     }
-    let mut said = false;
+    let mut logged = false;
     for seed in seeds {
         match seed {
             Seed::Url(url) => match rules.admit(url, 0, LinkKind::Page) {
@@ -136,7 +136,7 @@ pub fn must_all_belong(
                 Err(_) => counts.refused += 1,
             },
             Seed::Pause => {
-                if !std::mem::replace(&mut said, true) {
+                if !std::mem::replace(&mut logged, true) {
                     tracing::info!(
                         "waiting for the end of the seeds: the crawl resumes once all are known \
                          to belong to it"

@@ -126,7 +126,7 @@ impl Reader<'_> {
         let Progress { bytes, reservation, waited, .. } = so_far;
         let reservation =
             (!reservation.is_empty()).then(|| Box::new(reservation) as ReservationGuard);
-        Body { bytes: snug(bytes), cut, reservation, waited }
+        Body { bytes: shrink_to_fit(bytes), cut, reservation, waited }
     }
 
     /// Sets the timer to the earliest of `check`, the deadline, and, for a body with a reservation,
@@ -148,12 +148,12 @@ impl Reader<'_> {
         let elapsed = now.since(so_far.began);
         let is_early = elapsed < self.caps.rate_grace;
         let is_slow = !is_early && is_slow(so_far.bytes.len(), elapsed, self.caps.rate_min);
-        (is_slow || self.is_in_the_way(now, so_far)).then_some(Cut::TooSlow)
+        (is_slow || self.blocks_others(now, so_far)).then_some(Cut::TooSlow)
     }
 
     /// Returns true if it has a reservation while others wait for one, and has hardly grown in the
     /// last window.
-    fn is_in_the_way(&self, now: Timestamp, so_far: &mut Progress) -> bool {
+    fn blocks_others(&self, now: Timestamp, so_far: &mut Progress) -> bool {
         let (seen, length) = so_far.seen;
         let elapsed = now.since(seen);
         if so_far.reservation.is_empty() || elapsed < self.caps.held_window {
@@ -229,7 +229,7 @@ fn is_slow(received: usize, elapsed: Duration, rate_min: u64) -> bool {
 
 /// Returns the bytes without much unused capacity: bodies that wait for the parsers are counted by
 /// length, so the allocation must not be much larger.
-fn snug(bytes: BytesMut) -> Bytes {
+fn shrink_to_fit(bytes: BytesMut) -> Bytes {
     if bytes.capacity() / 2 > bytes.len() { Bytes::copy_from_slice(&bytes) } else { bytes.freeze() }
 }
 

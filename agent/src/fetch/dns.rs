@@ -30,7 +30,7 @@ const KINDS: [&str; 5] = ["address", "no-such-name", "unavailable", "denied", "b
 /// Resolver of host names, with its cache.
 pub struct Dns {
     address_policy: AddressPolicy,
-    barred: BlockAndPauseList,
+    block_list: BlockAndPauseList,
     servers: Option<TokioResolver>,
     cache: Cache<String, Kept>,
     permits: Semaphore,
@@ -51,14 +51,14 @@ struct Kept {
 
 impl Dns {
     /// Creates a resolver. It reads the addresses of the name servers and sends no query yet.
-    /// Without any name server every name is [`ResolveError::Unavailable`]. `barred` is the shared
+    /// Without any name server every name is [`ResolveError::Unavailable`]. `block_list` is the shared
     /// list of blocked hosts.
     #[must_use]
-    pub fn new(settings: &Settings, clock: Clock, barred: BlockAndPauseList) -> Self {
+    pub fn new(settings: &Settings, clock: Clock, block_list: BlockAndPauseList) -> Self {
         let dns = settings.fixed.dns.clone();
         Self {
             address_policy: AddressPolicy::of_machine(&settings.fixed.fetch.allow_networks, clock),
-            barred,
+            block_list,
             servers: name_servers::connect(&dns),
             cache: Cache::new(dns.cache_entries_max),
             permits: Semaphore::new(dns.queries_max.max(1) as usize),
@@ -100,10 +100,11 @@ impl Dns {
             }
         };
         // The cache holds the address itself: it may be blocked now and unblocked later.
-        let answer = kept.answer.and_then(|address| match self.barred.blocks_address(address) {
-            true => Err(ResolveError::Blocked(address)),
-            false => Ok(Resolved { address, until: kept.until }),
-        });
+        let answer =
+            kept.answer.and_then(|address| match self.block_list.blocks_address(address) {
+                true => Err(ResolveError::Blocked(address)),
+                false => Ok(Resolved { address, until: kept.until }),
+            });
         if let Some(cached) = cached {
             self.count(&answer, cached);
         }

@@ -137,7 +137,7 @@ pub(super) const fn asks_to_slow_down(status: u16) -> bool {
 /// Returns true if another request can use the connection of a response.
 pub(super) fn keeps_connection(response: &Response) -> bool {
     let cut = matches!(response.truncated, Some(Truncation::Time | Truncation::Disconnect));
-    let said = |word: &str| {
+    let has_option = |word: &str| {
         response.headers.get_all(CONNECTION).iter().any(|value| {
             let mut words = value.as_bytes().split(|&byte| byte == b',');
             words.any(|given| given.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
@@ -145,9 +145,9 @@ pub(super) fn keeps_connection(response: &Response) -> bool {
     };
     match response.version {
         _ if cut => false,
-        Version::HTTP_11 => response.truncated.is_none() && !said("close"),
+        Version::HTTP_11 => response.truncated.is_none() && !has_option("close"),
         Version::HTTP_2 => true,
-        _ => response.truncated.is_none() && said("keep-alive"),
+        _ => response.truncated.is_none() && has_option("keep-alive"),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct IdleLimit {
     kept: Mutex<Kept>,
     /// Time for which an idle connection is kept.
     keep: Duration,
-    rest_min: MinHostDelay,
+    min_host_delay: MinHostDelay,
     max: usize,
 }
 
@@ -34,13 +34,13 @@ struct Kept {
 impl IdleLimit {
     /// Creates a bound of `max` connections at once, each kept for `keep`. None is kept while hosts
     /// rest for longer: no visit would use it.
-    pub(super) fn new(keep: Duration, rest_min: MinHostDelay, max: usize) -> Self {
-        Self { kept: Mutex::default(), keep, rest_min, max }
+    pub(super) fn new(keep: Duration, min_host_delay: MinHostDelay, max: usize) -> Self {
+        Self { kept: Mutex::default(), keep, min_host_delay, max }
     }
 
     /// Returns the fate of the connection to `host` after a visit that begins now.
     pub(super) fn after(&self, host: HostHash, now: Timestamp) -> After {
-        if self.keep.is_zero() || self.rest_min.get() > self.keep {
+        if self.keep.is_zero() || self.min_host_delay.get() > self.keep {
             return After::Closed;
         }
         let mut kept = self.kept.lock();
@@ -103,10 +103,10 @@ mod tests {
     fn none_is_kept_while_hosts_rest_for_longer() {
         let now = Timestamp::from_secs(9);
         let longer = resting(KEEP + Duration::from_millis(1));
-        let said = MinHostDelay::of(&longer.live);
-        let idle = IdleLimit::new(KEEP, said.clone(), 2);
+        let delay = MinHostDelay::of(&longer.live);
+        let idle = IdleLimit::new(KEEP, delay.clone(), 2);
         assert_eq!(idle.after(HostHash(1), now), After::Closed);
-        said.replace(&resting(KEEP).live);
+        delay.replace(&resting(KEEP).live);
         assert_eq!(idle.after(HostHash(1), now), After::Kept);
         let never =
             IdleLimit::new(Duration::ZERO, MinHostDelay::of(&resting(Duration::ZERO).live), 2);

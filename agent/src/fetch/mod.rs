@@ -85,7 +85,7 @@ pub struct FetchContext {
     clients: Clients,
     request_headers: RequestHeaders,
     connect_policy: ConnectPolicy,
-    barred: BlockAndPauseList,
+    block_list: BlockAndPauseList,
     clock: Clock,
     sink: Arc<dyn Sink>,
     caps: Caps,
@@ -107,7 +107,7 @@ struct Caps {
 }
 
 impl FetchContext {
-    /// Creates a context with its HTTP clients. `barred` and `rest_min` are the shared lists of
+    /// Creates a context with its HTTP clients. `block_list` and `min_host_delay` are the shared lists of
     /// blocked and paused hosts and the shared shortest delay.
     ///
     /// # Errors
@@ -116,8 +116,8 @@ impl FetchContext {
         settings: &Settings,
         clock: Clock,
         sink: Arc<dyn Sink>,
-        barred: BlockAndPauseList,
-        rest_min: MinHostDelay,
+        block_list: BlockAndPauseList,
+        min_host_delay: MinHostDelay,
     ) -> Result<Self, FetchError> {
         let fetch = &settings.fixed.fetch;
         let timings = Timings::new(clock);
@@ -128,7 +128,7 @@ impl FetchContext {
                 addresses: AddressPolicy::of_machine(&fetch.allow_networks, clock),
                 ports: PortPolicy::new(&fetch.ports_allowed),
             },
-            barred,
+            block_list,
             clock,
             sink,
             caps: Caps {
@@ -142,7 +142,7 @@ impl FetchContext {
             },
             idle_limit: IdleLimit::new(
                 fetch.keep_alive,
-                rest_min,
+                min_host_delay,
                 idle_max(settings, open_files()),
             ),
             body_budget: BodyBudget::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),

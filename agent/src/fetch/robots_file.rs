@@ -36,10 +36,11 @@ pub enum RobotsFile {
 /// # Errors
 /// [`FetchError`] if a header cannot be sent, or if TLS or a client cannot be set up.
 pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFile, FetchError> {
-    let (clock, barred) = (Clock::start(), BlockAndPauseList::of(&settings.live));
-    let rest_min = MinHostDelay::of(&settings.live);
-    let context = FetchContext::new(settings, clock, Arc::new(Nobody), barred.clone(), rest_min)?;
-    let dns = Dns::new(settings, clock, barred);
+    let (clock, block_list) = (Clock::start(), BlockAndPauseList::of(&settings.live));
+    let min_host_delay = MinHostDelay::of(&settings.live);
+    let context =
+        FetchContext::new(settings, clock, Arc::new(Nobody), block_list.clone(), min_host_delay)?;
+    let dns = Dns::new(settings, clock, block_list);
     let links = &settings.live.links;
     let blocked = Blocklist::new(&links.blocked);
     let ports = PortPolicy::new(&settings.fixed.fetch.ports_allowed);
@@ -49,13 +50,13 @@ pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFi
             Ok(response) => response,
             Err(why) => return Ok(RobotsFile::Unreachable(format!("{url}: {why}"))),
         };
-        let said = format!("{url}: HTTP {}", response.status);
+        let status = format!("{url}: HTTP {}", response.status);
         return Ok(match meaning(&response, &url) {
             Meaning::Elsewhere(target)
                 if !follows_redirect(&url, &target, links, &blocked, &ports) =>
             {
                 let why = "a redirect to a page of another host, which is not followed";
-                RobotsFile::Unreachable(format!("{said}, {why}"))
+                RobotsFile::Unreachable(format!("{status}, {why}"))
             }
             Meaning::Elsewhere(target) => {
                 url = target;
@@ -63,13 +64,13 @@ pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFi
             }
             Meaning::File => match response.robots_txt().and_then(RobotsTxt::text) {
                 Some(body) => RobotsFile::Body(body),
-                None => RobotsFile::Unreachable(format!("{said}, unreadable or truncated")),
+                None => RobotsFile::Unreachable(format!("{status}, unreadable or truncated")),
             },
-            Meaning::Missing => RobotsFile::Missing(said),
+            Meaning::Missing => RobotsFile::Missing(status),
             Meaning::Nowhere => {
-                RobotsFile::Unreachable(format!("{said}, a redirect without a valid target"))
+                RobotsFile::Unreachable(format!("{status}, a redirect without a valid target"))
             }
-            Meaning::Unreachable => RobotsFile::Unreachable(said),
+            Meaning::Unreachable => RobotsFile::Unreachable(status),
         });
     }
     Ok(RobotsFile::Missing(format!("more than {ROBOTS_HOPS_MAX} redirects")))

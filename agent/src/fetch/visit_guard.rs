@@ -105,7 +105,7 @@ impl VisitGuard {
     /// neither blocked nor paused.
     pub(super) fn may_go_on(&self) -> bool {
         let has_turn = self.context.clock.now() < self.deadline.end();
-        has_turn && !self.context.barred.stops(&self.name, self.address)
+        has_turn && !self.context.block_list.stops(&self.name, self.address)
     }
 
     /// Returns the next URL, or `None` while the sink has no room for its result. Each URL has a

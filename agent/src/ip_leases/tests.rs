@@ -64,7 +64,7 @@ impl Fixture {
         leases
     }
 
-    /// Nobody has told anything.
+    /// No agent has reported its leases.
     fn closed() -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
         let mut leases = IpLeaseExchange::new(ME, KeyedHasher::with_public_key(), REST);
@@ -121,7 +121,7 @@ fn wanted(by: AgentId) -> (AgentId, LeaseNotice) {
 }
 
 #[test]
-fn the_first_gets_it_and_the_next_when_it_was_returned_and_has_rested() {
+fn first_gets_the_lease_and_the_next_once_it_was_returned_and_rested() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     assert_eq!(leases.sent(), [granted(A, 10, Duration::ZERO)]);
@@ -134,7 +134,7 @@ fn the_first_gets_it_and_the_next_when_it_was_returned_and_has_rested() {
 }
 
 #[test]
-fn a_turn_that_nobody_returns_ends_and_the_address_rests() {
+fn unreturned_lease_ends_and_the_address_rests() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     leases.wait(TERM - secs(2));
@@ -147,7 +147,7 @@ fn a_turn_that_nobody_returns_ends_and_the_address_rests() {
 }
 
 #[test]
-fn who_has_it_gets_it_again_and_hears_that_others_wait() {
+fn holder_renews_and_learns_of_waiters() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     leases.ask(B, 20);
@@ -161,7 +161,7 @@ fn who_has_it_gets_it_again_and_hears_that_others_wait() {
 }
 
 #[test]
-fn a_return_that_comes_late_is_of_no_account() {
+fn late_return_is_ignored() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     leases.give_back(A, 9, Duration::ZERO);
@@ -179,7 +179,7 @@ fn a_return_that_comes_late_is_of_no_account() {
 }
 
 #[test]
-fn nothing_is_lent_before_all_have_told_what_they_use() {
+fn no_grant_before_all_reports() {
     let mut leases = Fixture::closed();
     leases.ask(A, 10);
     leases.report(A, Vec::new());
@@ -193,7 +193,7 @@ fn nothing_is_lent_before_all_have_told_what_they_use() {
 }
 
 #[test]
-fn what_is_in_use_stays_where_it_is_but_not_for_longer_than_a_term() {
+fn reported_lease_is_kept_for_at_most_a_term() {
     let mut leases = Fixture::closed();
     let held =
         ReportedLease { address: ip(1), requested_at: Timestamp(5), remaining: Duration::MAX };
@@ -209,7 +209,7 @@ fn what_is_in_use_stays_where_it_is_but_not_for_longer_than_a_term() {
 }
 
 #[test]
-fn what_was_lent_stays_lent_in_the_next_epoch_and_goes_on_at_once() {
+fn lease_survives_the_epoch_and_is_passed_on_at_once() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     let _ = leases.sent();
@@ -228,7 +228,7 @@ fn what_was_lent_stays_lent_in_the_next_epoch_and_goes_on_at_once() {
 }
 
 #[test]
-fn what_the_dead_had_is_free_once_nobody_can_be_wrong_about_it() {
+fn lease_of_a_dead_agent_is_free_once_its_fence_is_closed() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     let _ = leases.sent();

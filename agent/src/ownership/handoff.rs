@@ -214,7 +214,7 @@ impl Ownership {
         let owed = self.debt(group, &tag).is_some();
         let Role::Replica { from: mut of } = tag.role else { return };
         let n_sources = of.len();
-        of.retain(|id| *id == owner || !self.handoff.brought.contains(id));
+        of.retain(|id| *id == owner || !self.handoff.delivered.contains(id));
         if of.is_empty() {
             of.push(owner);
         }

@@ -34,7 +34,7 @@ pub(super) struct HandoffState {
     /// Agents that have sent `ScanDone` in this epoch.
     pub(super) scanned: BTreeSet<AgentId>,
     /// Agents that have sent `HandoffDone` in this epoch.
-    pub(super) brought: BTreeSet<AgentId>,
+    pub(super) delivered: BTreeSet<AgentId>,
     /// Groups that others will send, with the senders.
     pub(super) awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
     /// Groups whose visits must end before their rows are sent.
@@ -65,7 +65,7 @@ pub(super) enum Phase {
 }
 
 impl HandoffState {
-    /// Returns true if all roles were scanned, and the other agents were told.
+    /// Returns true if all roles were scanned, and the other agents were notified.
     pub(super) fn has_scanned(&self) -> bool {
         !matches!(self.phase, Phase::Scan | Phase::ReportScan)
     }

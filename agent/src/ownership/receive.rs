@@ -23,7 +23,7 @@ impl Ownership {
                 }
             }
             OwnershipMessage::HandoffDone => {
-                self.handoff.brought.insert(from);
+                self.handoff.delivered.insert(from);
                 self.handoff.again = true;
             }
             OwnershipMessage::ScanDone => {

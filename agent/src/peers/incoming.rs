@@ -232,8 +232,8 @@ impl PeerService {
         if admits { Ok(()) } else { Err(self.mismatch(view, epoch)) }
     }
 
-    /// Checks that `sender` may speak over a connection of this certificate.
-    fn check_speaker(
+    /// Checks that a connection of this certificate may be one of `sender`.
+    fn check_sender(
         &self,
         sender: AgentId,
         certificate: Option<CertificateId>,
@@ -243,7 +243,7 @@ impl PeerService {
         }
         let view = self.views.borrow();
         let agent = view.as_deref().and_then(|view| view.agent(sender));
-        match agent.is_none_or(|agent| agent.may_speak_by(certificate)) {
+        match agent.is_none_or(|agent| agent.is_bound_to(certificate)) {
             true => Ok(()),
             false => Err(Status::permission_denied(format!(
                 "agent {sender} joined with another certificate than that of this connection"
@@ -277,7 +277,7 @@ impl PeerService {
         pass_on: impl FnOnce(AgentId, oneshot::Sender<Ack>) + Send,
     ) -> Result<Response<v1::Acknowledgement>, Status> {
         let sender = AgentId(sender);
-        self.check_speaker(sender, certificate)?;
+        self.check_sender(sender, certificate)?;
         if let Err(mismatch) = self.check(sender, epoch) {
             let outcome = Some(Outcome::ViewMismatch(mismatch));
             return Ok(Response::new(v1::Acknowledgement { id, outcome }));
@@ -347,7 +347,7 @@ impl Stream {
         let v1::Envelope { sender, epoch, id, sent_at } = envelope(packet.envelope)?;
         let body = Body::try_from(packet.body)?;
         let sender = AgentId(sender);
-        self.service.check_speaker(sender, self.certificate)?;
+        self.service.check_sender(sender, self.certificate)?;
         if let Err(mismatch) = self.service.check(sender, epoch) {
             self.end();
             let outcome = Some(Outcome::ViewMismatch(mismatch));
@@ -433,7 +433,7 @@ impl Peer for PeerService {
         let certificate = certificate_of(&request);
         let request = request.into_inner();
         let v1::Envelope { sender, epoch, .. } = envelope(request.envelope)?;
-        self.check_speaker(AgentId(sender), certificate)?;
+        self.check_sender(AgentId(sender), certificate)?;
         if let Err(mismatch) = self.check(AgentId(sender), epoch) {
             let outcome = Some(fetch_robots_response::Outcome::ViewMismatch(mismatch));
             return Ok(Response::new(v1::FetchRobotsResponse { outcome }));

@@ -1,4 +1,4 @@
-//! What an agent shows to other agents, and what it believes of them.
+//! Credentials for peers, and verified views.
 
 use crivello_common::view::View;
 use crivello_proto::auth::NodeAuth;
@@ -17,7 +17,7 @@ pub struct PeerTrust {
 
 impl PeerTrust {
     /// Returns the later view of a rejection. A view without a valid signature of the coordinator is
-    /// ignored: the coordinator, to which a stream of views is open, has the last word.
+    /// ignored: the coordinator, to which a stream of views is open, decides.
     pub(super) fn view_of(&self, mismatch: v1::ViewMismatch) -> Option<Arc<View>> {
         let accepted = self.book.accept(mismatch.view?);
         accepted.inspect_err(|error| tracing::debug!("an agent sent a view: {error}")).ok()

@@ -9,15 +9,15 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Returns the state of a crawl at this moment.
 pub fn snapshot(shared: &Shared) -> Snapshot {
     let (totals, _) = shared.status.totals.lock().clone();
-    let census = *shared.status.census.lock();
+    let workbench = *shared.status.workbench.lock();
     let (unparsed, uncommitted) = shared.pipeline.pages();
     let visits = shared.status.visits.load(Relaxed) as u64;
     let hosts = HostGauges {
-        ready: census.ips_ready as u64,
-        waiting: census.waiting as u64,
-        resting: census.resting as u64,
-        resolving: census.resolving as u64,
-        paused: census.paused as u64,
+        ready: workbench.ips_ready as u64,
+        waiting: workbench.waiting as u64,
+        resting: workbench.resting as u64,
+        resolving: workbench.resolving as u64,
+        paused: workbench.paused as u64,
     };
     let revised = shared.live.latest();
     let elapsed = shared.clock.now().since(shared.lifecycle.started);

@@ -2,7 +2,7 @@
 
 use crate::crawldb::{SieveCounts, Totals};
 use crate::explain::RecentFetches;
-use crate::workbench::Census;
+use crate::workbench::WorkbenchStats;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
@@ -41,6 +41,6 @@ pub struct CrawlStatus {
     pub recent: RecentFetches,
     /// Totals of the crawl and of its sieve, as of the last commit. Set by the writer.
     pub totals: Mutex<(Totals, SieveCounts)>,
-    /// Statistics of the workbench, as of the scheduler's last census.
-    pub census: Mutex<Census>,
+    /// Statistics of the workbench, renewed by the scheduler.
+    pub workbench: Mutex<WorkbenchStats>,
 }

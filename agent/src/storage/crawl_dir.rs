@@ -94,14 +94,14 @@ fn check_owner(dir: &Path, disk: &Database, disk_id: u64) -> Result<(), OpenErro
 /// # Errors
 /// [`OpenError::Refused`] if there is no crawl or it is running; another error if the state or the
 /// key is damaged.
-pub fn look_into(dir: &Path) -> Result<(Settings, KeyedHasher, Database), OpenError> {
+pub fn open_read_only(dir: &Path) -> Result<(Settings, KeyedHasher, Database), OpenError> {
     let path = dir.join(SETTINGS_FILE);
     let text = fs::read_to_string(&path).map_err(|e| {
         refused(format!("{} holds no crawl: {}: {e}", dir.display(), path.display()))
     })?;
     let settings = Settings::from_toml(&path.display().to_string(), &text)
         .map_err(|errors| OpenError::Broken(errors.to_string()))?;
-    let disk = match Database::look_into(&dir.join("state"), &settings.fixed.state) {
+    let disk = match Database::open_read_only(&dir.join("state"), &settings.fixed.state) {
         Ok(disk) => disk,
         Err(DiskError::InUse { .. }) => {
             return Err(refused(format!(
@@ -151,7 +151,7 @@ impl CrawlDir {
     }
 
     /// Opens the crawl in `dir`, or begins one there. An existing one is only read;
-    /// [`Self::take_over`] changes it. In a cluster, `owner` is the agent to which it must belong;
+    /// [`Self::record_settings`] changes it. In a cluster, `owner` is the agent to which it must belong;
     /// otherwise the id and the key of the crawl are drawn when it begins.
     ///
     /// # Errors
@@ -249,7 +249,7 @@ impl CrawlDir {
             identity,
             identity_key,
         };
-        home.keep(&disk, None)?;
+        home.save(&disk, None)?;
         if let Some(disk_id) = disk_id {
             let mut batch = Batch::default();
             batch.put(Family::Meta, META_DISK, &disk_id.to_be_bytes());
@@ -318,9 +318,9 @@ impl CrawlDir {
     ///
     /// # Errors
     /// [`OpenError`] if the disk fails.
-    pub fn take_over(&self, disk: &Database, settings: &Settings) -> Result<(), OpenError> {
+    pub fn record_settings(&self, disk: &Database, settings: &Settings) -> Result<(), OpenError> {
         if self.resumed {
-            self.keep(disk, None)?;
+            self.save(disk, None)?;
             self.write_settings(settings)?;
         }
         Ok(())
@@ -330,7 +330,7 @@ impl CrawlDir {
     ///
     /// # Errors
     /// [`OpenError`] if the disk fails.
-    pub fn keep(&self, disk: &Database, closed_at: Option<Timestamp>) -> Result<(), OpenError> {
+    pub fn save(&self, disk: &Database, closed_at: Option<Timestamp>) -> Result<(), OpenError> {
         let identity = serde_json::to_vec(&self.identity)
             .map_err(|e| OpenError::Broken(format!("cannot encode the crawl's identity: {e}")))?;
         let mut batch = Batch::default();
@@ -392,7 +392,7 @@ mod tests {
         }
         let (shown, key) = (format!("{first:?}"), format!("{:?}", first.identity_key.to_bytes()));
         assert!(shown.contains("IdentityKey") && !shown.contains(&key), "{shown}");
-        let (_, hasher, disk) = look_into(&first.dir).unwrap();
+        let (_, hasher, disk) = open_read_only(&first.dir).unwrap();
         disk.close();
         let ours = KeyedHasher::new(first.identity_key, AssignBy::Domain);
         assert_eq!(hasher.host_key("a.test"), ours.host_key("a.test"));
@@ -408,8 +408,10 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         let expect = |what: &str| {
             let opened = error(&home.dir, None);
-            let read =
-                look_into(&home.dir).map(drop).expect_err("the directory is refused").to_string();
+            let read = open_read_only(&home.dir)
+                .map(drop)
+                .expect_err("the directory is refused")
+                .to_string();
             for error in [opened, read] {
                 assert!(error.contains(what) && error.contains("copy the file"), "{error}");
                 assert!(error.contains("nothing was changed"), "{error}");

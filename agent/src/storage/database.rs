@@ -69,7 +69,7 @@ impl Database {
     ///
     /// # Errors
     /// Same as [`Self::open`].
-    pub fn look_into(path: &Path, settings: &State) -> Result<Self, DiskError> {
+    pub fn open_read_only(path: &Path, settings: &State) -> Result<Self, DiskError> {
         let lock = lock::hold(path)?;
         let failed = |source| DiskError::Database {
             path: path.to_owned(),

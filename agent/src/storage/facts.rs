@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn times_are_put_right_by_clocks_that_differ() {
         for fact in samples() {
-            let told = Bytes::from(encode(&fact));
+            let sent = Bytes::from(encode(&fact));
             let hour = 3_600_000_000;
-            let here = on_clock_ahead(told.clone(), hour);
+            let here = on_clock_ahead(sent.clone(), hour);
             if let (Some(Fact::Host { state, .. }), Fact::Host { state: theirs, .. }) =
                 (decode(&here, &KeyedHasher::with_public_key()), &fact)
             {
@@ -248,8 +248,8 @@ mod tests {
                 assert_eq!(theirs.last_ended, Timestamp::ZERO, "a time of zero was changed");
                 assert_eq!(state.last_ended, Timestamp::ZERO);
             }
-            assert_eq!(on_clock_ahead(here, -hour), told);
-            assert_eq!(on_clock_ahead(told.slice(..5), hour), told.slice(..5));
+            assert_eq!(on_clock_ahead(here, -hour), sent);
+            assert_eq!(on_clock_ahead(sent.slice(..5), hour), sent.slice(..5));
         }
     }
 

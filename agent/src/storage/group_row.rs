@@ -4,9 +4,9 @@ use super::{Family, Row, RowReader, RowWriter};
 use crate::messages::Finder;
 use smallvec::SmallVec;
 
-/// What the URLs and hosts of one class take of the limits of a group.
+/// Use of a group's limits by one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Taken {
+pub struct ShareUsage {
     /// Hosts whose name had an address at some time.
     pub hosts: u64,
     /// Other hosts with queued URLs.
@@ -17,7 +17,7 @@ pub struct Taken {
     pub bytes: u64,
 }
 
-impl Taken {
+impl ShareUsage {
     /// Adds or removes a host, which had an address at some time or not.
     pub const fn count_host(&mut self, resolved: bool, adds: bool) {
         let hosts = if resolved { &mut self.hosts } else { &mut self.unresolved };
@@ -43,12 +43,12 @@ pub struct GroupRow {
     /// Number of pages fetched with success from all hosts, while there is a limit per domain.
     pub pages: u64,
     /// Classes that take anything. Most groups have one or two.
-    classes: SmallVec<[(Finder, Taken); 2]>,
+    classes: SmallVec<[(Finder, ShareUsage); 2]>,
 }
 
 impl GroupRow {
     /// Returns what each class takes; classes that take nothing are missing.
-    pub fn classes(&self) -> impl Iterator<Item = (Finder, Taken)> {
+    pub fn classes(&self) -> impl Iterator<Item = (Finder, ShareUsage)> {
         self.classes.iter().copied()
     }
 
@@ -59,14 +59,14 @@ impl GroupRow {
     }
 
     /// Changes what a class takes.
-    pub fn change(&mut self, finder: Finder, change: impl FnOnce(&mut Taken)) {
+    pub fn change(&mut self, finder: Finder, change: impl FnOnce(&mut ShareUsage)) {
         let at = self.classes.iter().position(|(class, _)| *class == finder);
         let at = at.unwrap_or_else(|| {
-            self.classes.push((finder, Taken::default()));
+            self.classes.push((finder, ShareUsage::default()));
             self.classes.len() - 1
         });
         change(&mut self.classes[at].1);
-        if self.classes[at].1 == Taken::default() {
+        if self.classes[at].1 == ShareUsage::default() {
             self.classes.swap_remove(at);
         }
     }
@@ -93,7 +93,7 @@ impl Row for GroupRow {
         let mut row = Self { pages: r.number()?, ..Self::default() };
         while let Some(code) = r.byte() {
             let finder = Finder::from_code(code)?;
-            let taken = Taken {
+            let taken = ShareUsage {
                 hosts: r.number()?,
                 unresolved: r.number()?,
                 urls: r.number()?,
@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn a_row_keeps_what_each_class_takes() {
         let mut row = GroupRow { pages: 300, ..GroupRow::default() };
-        row.change(Finder::OWN, |taken| taken.add_url(70));
-        row.change(Finder::SEED, |taken| taken.count_host(true, true));
-        row.change(Finder::LAST, |taken| taken.count_host(false, true));
+        row.change(Finder::OWN, |usage| usage.add_url(70));
+        row.change(Finder::SEED, |usage| usage.count_host(true, true));
+        row.change(Finder::LAST, |usage| usage.count_host(false, true));
         assert_eq!(GroupRow::decode(&row.encode()).unwrap(), row);
         assert_eq!((row.hosts(), row.classes().count()), (2, 3));
         let bytes = row.encode();
         assert!(GroupRow::decode(&bytes[..bytes.len() - 1]).is_err());
-        row.change(Finder::OWN, |taken| taken.remove_url(70));
+        row.change(Finder::OWN, |usage| usage.remove_url(70));
         assert_eq!(row.classes().count(), 2, "a class that takes nothing is dropped");
     }
 }

@@ -100,7 +100,7 @@ impl CommitTrace<'_> {
         let at = FoundAt::Page(page);
         let found = with_page_link(self.tracer, found_span(trace, link, at, self.began), at);
         let parent = found.id;
-        self.tracer.tell(found);
+        self.tracer.record(found);
         self.sieved(trace, link, (parent, self.began), result);
     }
 
@@ -117,7 +117,7 @@ impl CommitTrace<'_> {
             None => {
                 let found = found_span(trace, url, FoundAt::Seed, self.began);
                 let parent = found.id;
-                self.tracer.tell(found);
+                self.tracer.record(found);
                 (parent, self.began)
             }
         };
@@ -145,7 +145,7 @@ impl CommitTrace<'_> {
             Some(Err(why)) => span = span.with("crivello.discarded", why.name()),
             Some(Ok(false)) | None => {}
         }
-        self.tracer.tell(span);
+        self.tracer.record(span);
     }
 
     /// Records that a page was stored; `record` is the name of the archive file and the offset in
@@ -171,13 +171,13 @@ impl CommitTrace<'_> {
         if let Some((name, offset)) = record {
             span = span.with("crivello.archive.file", name).with("crivello.archive.offset", offset);
         }
-        self.tracer.tell(span);
+        self.tracer.record(span);
         if self.is_alone {
             let n_links = page.links.len() as u64;
             let times = (self.began, self.began);
             let owners = format!("0:{n_links}");
             let span = assigned_span(self.tracer, page, (&owners, n_links), times);
-            span.into_iter().for_each(|span| self.tracer.tell(span));
+            span.into_iter().for_each(|span| self.tracer.record(span));
         }
     }
 }

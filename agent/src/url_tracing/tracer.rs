@@ -120,7 +120,7 @@ impl Tracer {
     }
 
     /// Records a span. Never waits.
-    pub fn tell(&self, span: Span) {
+    pub fn record(&self, span: Span) {
         if self.queue.push(span).is_err() {
             self.lost.fetch_add(1, Relaxed);
         }
@@ -150,7 +150,7 @@ impl Tracer {
                 .with("server.address", name.to_owned())
                 .with("error.type", error);
             tracing::debug!(host = name, error, trace_id = %trace, "cannot resolve a name");
-            self.tell(Span { is_error: true, ..span });
+            self.record(Span { is_error: true, ..span });
         }
     }
 
@@ -174,7 +174,7 @@ impl Tracer {
         };
         let looked_up = self.looked_up.lock().get(&fetched.host);
         let visited = Visited { trace, sampled, fetched, queued, looked_up };
-        visited.spans().into_iter().for_each(|span| self.tell(span));
+        visited.spans().into_iter().for_each(|span| self.record(span));
         tracing::debug!(
             url = fetched.url.as_str(),
             outcome = outcome(fetched),

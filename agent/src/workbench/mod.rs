@@ -16,14 +16,14 @@
 //!   and never decreases. It has no threads, no locks and no I/O.
 //! - *Errors:* none that stops it. A host leaves the workbench with [`ToFrontier::Leave`] (it
 //!   continues later) or [`ToFrontier::Drop`] (it was given up). Replies for hosts that have left
-//!   are ignored and counted ([`Census::unknown_host_replies`]).
+//!   are ignored and counted ([`WorkbenchStats::unknown_host_replies`]).
 //!
 //! # Parts
 //! Components have private state and take what they need as arguments: `hosts` (hosts and the sums
 //! of what they occupy), `ips` (addresses, leases on them, recent addresses), `robots` (records,
 //! cache, requests at hosts that are not in memory), `front`. Decisions are functions: `choice` (a
 //! host's next task), `eviction` (who leaves). [`Workbench`] coordinates them in this file and in
-//! `placement`, `visits`, `addresses`, `robots_requests` and `reconfigure`; in `snapshot` and `census`
+//! `placement`, `visits`, `addresses`, `robots_requests` and `reconfigure`; in `snapshot` and `stats`
 //! it only reads them.
 //!
 //! # Phases of a host
@@ -50,7 +50,6 @@
 //! ([`Workbench::take_remote_requests`]).
 
 mod addresses;
-mod census;
 mod choice;
 mod eviction;
 mod front;
@@ -63,13 +62,14 @@ mod robots;
 mod robots_requests;
 mod slab;
 mod snapshot;
+mod stats;
 mod visits;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use census::Census;
 pub use robots::asked_again;
+pub use stats::WorkbenchStats;
 
 use crate::messages::{
     DueHost, LeaseInUse, LeaseNotice, LeaseRequest, Lists, NameRequest, Queued, RobotsOutcome,

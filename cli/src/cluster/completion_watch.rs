@@ -19,7 +19,7 @@ impl CompletionWatch {
     pub fn check(&mut self, listing: &Listing, answers: &AgentStatuses) -> Result<(), NotDone> {
         let mut now = Round::of(&listing.view, &listing.uncovered);
         for (id, answer) in answers {
-            now.alive.insert(*id, answer.as_ref().ok().map(|status| status.said()));
+            now.alive.insert(*id, answer.as_ref().ok().map(|status| status.reply()));
         }
         let replication = answers.values().flatten().map(|status| status.replication).min();
         now.replication = replication.unwrap_or(1);

@@ -171,7 +171,7 @@ pub struct Listing {
     pub view: View,
     /// Leases by agent id.
     pub leases: HashMap<u32, v1::AgentLease>,
-    /// What keeps the crawl from going on or from ending.
+    /// Obstacles to progress or completion.
     pub obstacles: Vec<Obstacle>,
     /// Dead agents since whose death the others have not fully replicated all groups.
     pub uncovered: Vec<AgentId>,

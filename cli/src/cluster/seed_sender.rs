@@ -188,7 +188,7 @@ impl SeedSender {
         let agent = self.pick().await?;
         let failed = |why: &str| format!("{}: {why}", agent.name);
         let client = self.clients.client(&agent, Scope::Order).await;
-        let mut client = client.map_err(|silence| failed(&silence.to_string()))?;
+        let mut client = client.map_err(|unreachable| failed(&unreachable.to_string()))?;
         let (batches, mut requests) = mpsc::channel::<SeedRequest>(WINDOW);
         for batch in &self.unacked {
             // The window has space for all unacknowledged batches.

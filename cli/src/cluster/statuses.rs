@@ -26,7 +26,7 @@ pub async fn query_statuses(clients: &Arc<AgentClients>, listing: &Listing) -> A
     };
     let answers = ask_all(clients, &listing.view, query).await.into_iter();
     let read = answers.map(|(agent, answer)| {
-        let status = answer.map_err(|silence| silence.to_string());
+        let status = answer.map_err(|unreachable| unreachable.to_string());
         (agent.id, status.and_then(|s| AgentStatus::try_from(s).map_err(|error| error.to_string())))
     });
     read.collect()

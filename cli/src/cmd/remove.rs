@@ -71,7 +71,7 @@ fn sum(
                 continue;
             }
             Ok(_) => "is still taking over its work".to_owned(),
-            Err(silence) => silence.to_string(),
+            Err(unreachable) => unreachable.to_string(),
         };
         if !give_up {
             return Err(CliError::Internal(anyhow!(

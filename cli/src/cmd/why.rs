@@ -38,9 +38,9 @@ fn name(subject: &Subject) -> &str {
 async fn from_agents(args: &WhyArgs, subject: &Subject) -> Result<Explanation, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     let view = list(&mut client).await?.view;
-    let crowd = credentials.agent_clients(client.clone());
-    let answers = ask_about(&crowd, &view, name(subject)).await;
-    let explanation = explanation(&crowd, &view, name(subject), &answers).await;
+    let clients = credentials.agent_clients(client.clone());
+    let answers = ask_about(&clients, &view, name(subject)).await;
+    let explanation = explanation(&clients, &view, name(subject), &answers).await;
     if explanation.source.is_some() {
         return Ok(explanation);
     }

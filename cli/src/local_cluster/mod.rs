@@ -60,7 +60,7 @@ pub struct LocalCluster {
     clients: Arc<AgentClients>,
     agents: Vec<LocalAgent>,
     meters: Meters,
-    /// What the agents show to the coordinator and to each other.
+    /// Credentials of the agents.
     auth: NodeAuth,
     stop: CancellationToken,
     /// Collector of traces.

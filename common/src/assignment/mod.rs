@@ -38,13 +38,13 @@ closed_set! {
     /// The strategy of a crawl. It never changes.
     #[derive(Default)]
     pub enum StrategyKind {
-        /// See [`Permutation`]. The default: balanced like random choice, and at most a microsecond
+        /// [`Permutation`], the default: balanced like random choice, and at most a microsecond
         /// per look-up for any number of agents.
         #[default]
         Permutation = 0 => "permutation",
-        /// See [`MinHash`].
+        /// [`MinHash`].
         MinHash = 1 => "min-hash",
-        /// See [`Consistent`].
+        /// [`Consistent`].
         Consistent = 2 => "consistent",
     }
 }

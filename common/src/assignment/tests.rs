@@ -116,8 +116,8 @@ proptest! {
 
                 let (was, is) = (before.owner(group), after.owner(group));
                 prop_assert!(is == was || rest.iter().any(|a| Some(a.id) == is));
-                let told = after.owner_among(group, |a| active(a) && old(&a.id));
-                prop_assert_eq!(told, was, "the previous owner cannot be determined");
+                let owner = after.owner_among(group, |a| active(a) && old(&a.id));
+                prop_assert_eq!(owner, was, "the previous owner cannot be determined");
             }
         }
     }

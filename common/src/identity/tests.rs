@@ -1,5 +1,5 @@
-//! What must hold of identities: other crawls and other kinds have other hashes, and nothing shows
-//! the key.
+//! Properties of identities: other crawls and other kinds have other hashes, and nothing shows the
+//! key.
 
 use super::*;
 use crate::config::AssignBy::{Domain, Host};

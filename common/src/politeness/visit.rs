@@ -58,8 +58,8 @@ pub fn after_visit(
         VisitSignal::Healthy => {}
         VisitSignal::SlowDown(retry_after) => {
             let wait = slow_down_wait(state.slow_level, retry_after, policy.politeness, jitter);
-            let told = retry_after.is_some();
-            let rule = if told { WaitRule::RetryAfter } else { WaitRule::Backoff };
+            let has_header = retry_after.is_some();
+            let rule = if has_header { WaitRule::RetryAfter } else { WaitRule::Backoff };
             state.failures.count(Failure::SlowDown);
             state.slow_level = state.slow_level.saturating_add(1);
             state.rest_until(visit.ended, visit.ended + wait, rule);

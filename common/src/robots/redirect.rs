@@ -24,7 +24,7 @@ pub fn follows_redirect(
     }
 }
 
-/// Returns true if `url` may be requested as the robots.txt of its host, whoever wants to know it: its
+/// Returns true if `url` may be requested as the robots.txt of its host: its
 /// path is `/robots.txt`, a URL of the host could be within the scope of the crawl, and neither the host
 /// nor the port is blocked.
 #[must_use]

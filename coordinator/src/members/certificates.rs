@@ -1,4 +1,4 @@
-//! The certificates by which members speak.
+//! Certificates bound to members.
 //!
 //! A member is bound to the certificate with which it first joined. Its running process may replace
 //! it; the last one stays valid for connections that were made with it. A process that joins with

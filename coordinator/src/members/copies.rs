@@ -1,4 +1,4 @@
-//! Copies: which dead members may be the only ones that have some data.
+//! Bookkeeping of copies: dead members that may hold the only copy.
 //!
 //! Two things can make a dead member the only one. It may have been the only active member, and not
 //! have copied its groups since (*unreplicated*). Or so many members died, before the living ones had

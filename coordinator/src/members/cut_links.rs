@@ -1,4 +1,4 @@
-//! State of the links between members that do not work, and of the agents that gave way.
+//! Broken links, and the member to exclude.
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -9,6 +9,6 @@ use std::collections::BTreeMap;
 pub(super) struct CutLinks {
     /// Time since which two members do not reach each other. The smaller id comes first.
     pub(super) since: BTreeMap<(AgentId, AgentId), Timestamp>,
-    /// Member that must give way, and the other end of the link.
+    /// Member to exclude, and the other end of the link.
     pub(super) gives_way: Option<(AgentId, AgentId)>,
 }

@@ -1,4 +1,4 @@
-//! Obstacles: what a person should know about the members.
+//! Obstacles of the membership.
 
 use super::Members;
 use crivello_common::obstacle::{Obstacle, ObstacleKind};
@@ -25,7 +25,7 @@ impl Members {
                     let stalled = of(ObstacleKind::Stalled, agent.id, lease.report.stalled);
                     obstacles.push(Obstacle { disk_full: lease.report.disk_full, ..stalled });
                 } else if self.is_silent(agent.id) {
-                    // For a moment, the others may not have been heard yet.
+                    // For a moment, the heartbeats of the others may be missing too.
                     if silent >= self.rules.lease / 2 {
                         let silent = silent + self.rules.lease;
                         let others = self.conflict.iter().flat_map(|conflict| {

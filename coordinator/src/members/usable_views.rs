@@ -35,7 +35,7 @@ pub struct PublishedViews {
 /// In place of an epoch, for an agent whose process has ended: it uses no view.
 const ENDED: u64 = u64::MAX;
 
-/// What an agent has confirmed.
+/// Last epoch that an agent confirmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Confirmed {
     /// Epoch before which it uses no view, or [`ENDED`].

@@ -83,7 +83,7 @@ async fn stay(mut client: Client, id: u32, process: u64) {
 }
 
 #[tokio::test]
-async fn who_is_not_heard_of_dies_and_comes_back_under_its_id() {
+async fn silent_agent_is_declared_dead_and_rejoins_with_its_id() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
     let coordinator = start(dir.path(), Duration::from_secs(3)).await;
     let mut client = client(&coordinator).await;

@@ -42,10 +42,10 @@ async fn an_edit_is_watched_given_to_those_who_join_and_kept_over_a_restart() {
     let in_force = edited.settings.unwrap();
     assert_eq!(edited.at_restart, ["fetch.visits-max"]);
     assert!(in_force.revision > first.revision);
-    let heard = watched.message().await.unwrap().unwrap();
-    assert_eq!(heard, in_force);
+    let received = watched.message().await.unwrap().unwrap();
+    assert_eq!(received, in_force);
     let joined = client.join(doors.join(1, "a")).await.unwrap().into_inner();
-    assert_eq!((joined.settings, joined.settings_revision), (heard.toml, heard.revision));
+    assert_eq!((joined.settings, joined.settings_revision), (received.toml, received.revision));
     coordinator.stop().await.unwrap();
     assert_eq!(watched.message().await.unwrap(), None, "the stream ends with the coordinator");
 
@@ -118,8 +118,8 @@ async fn a_slow_watcher_is_dropped_and_the_settings_go_on() {
         newest = edit(&mut client, edits, 0).await.unwrap().settings.unwrap().revision;
     }
     tokio::time::sleep(4 * patience).await;
-    while let Some(heard) = slow.message().await.unwrap() {
-        assert!(heard.revision < newest, "the coordinator waited for a slow watcher");
+    while let Some(received) = slow.message().await.unwrap() {
+        assert!(received.revision < newest, "the coordinator waited for a slow watcher");
     }
     coordinator.stop().await.unwrap();
 }

@@ -7,20 +7,20 @@ use std::time::Duration;
 use tempfile::tempdir;
 
 #[tokio::test]
-async fn a_watcher_hears_what_is_later_than_what_it_knows() {
+async fn watcher_receives_only_later_views() {
     let dir = tempdir().unwrap();
     let coordinator = start(dir.path(), LONG).await;
     let mut client = client(&coordinator).await;
     let epoch = view(&mut client).await.epoch;
     let watch = |known_epoch| v1::WatchViewRequest { known_epoch };
-    let mut ignorant = client.watch_view(watch(0)).await.unwrap().into_inner();
-    assert_eq!(ignorant.message().await.unwrap().unwrap().epoch, epoch);
-    let mut knowing = client.watch_view(watch(epoch)).await.unwrap().into_inner();
+    let mut new = client.watch_view(watch(0)).await.unwrap().into_inner();
+    assert_eq!(new.message().await.unwrap().unwrap().epoch, epoch);
+    let mut informed = client.watch_view(watch(epoch)).await.unwrap().into_inner();
     set_run(&mut client, v1::RunState::Paused).await.unwrap();
-    let heard = knowing.message().await.unwrap().unwrap();
-    assert_eq!((heard.epoch, heard.run), (epoch + 1, v1::RunState::Paused.into()));
+    let received = informed.message().await.unwrap().unwrap();
+    assert_eq!((received.epoch, received.run), (epoch + 1, v1::RunState::Paused.into()));
     coordinator.stop().await.unwrap();
-    assert_eq!(knowing.message().await.unwrap(), None, "the stream ends with the coordinator");
+    assert_eq!(informed.message().await.unwrap(), None, "the stream ends with the coordinator");
 }
 
 /// The view exceeds what the watcher buffers unread, so it waits at the coordinator.
@@ -49,12 +49,12 @@ async fn a_slow_watcher_is_dropped_and_nobody_waits_for_it() {
     }
     // Longer than the coordinator's timeout. The slow watcher's stream has ended by then.
     tokio::time::sleep(4 * lease).await;
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     while let Some(view) = slow.message().await.unwrap() {
-        heard.push(view.epoch);
-        assert!(view.epoch < newest, "{heard:?}: the coordinator waited for a slow watcher");
+        received.push(view.epoch);
+        assert!(view.epoch < newest, "{received:?}: the coordinator waited for a slow watcher");
     }
-    assert!(heard.is_sorted() && !heard.is_empty(), "{heard:?}");
+    assert!(received.is_sorted() && !received.is_empty(), "{received:?}");
     assert_eq!(view(&mut client).await.run, RunState::Stopping);
     coordinator.stop().await.unwrap();
 }

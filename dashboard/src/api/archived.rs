@@ -38,7 +38,7 @@ pub(crate) async fn archived(
 ) -> Result<Response, Refusal> {
     let Of { agent: name } = query(asked)?;
     let busy = |_| Refusal::unavailable("too many counts are running: try again later");
-    let seat = Arc::clone(&state.counts).try_acquire_owned().map_err(busy)?;
+    let permit = Arc::clone(&state.counts).try_acquire_owned().map_err(busy)?;
     // The latest snapshot may be older than the agent's death.
     let (crawl, view, ..) = members(&state.coordinator).await?;
     let by_id = || view.agents.iter().find(|agent| agent.id.to_string() == name);
@@ -57,13 +57,13 @@ pub(crate) async fn archived(
     });
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let lines = unfold(Some((counting, ticks, 0_u64, seat)), |going| async {
-        let (mut counting, mut ticks, seconds, seat) = going?;
+    let lines = unfold(Some((counting, ticks, 0_u64, permit)), |going| async {
+        let (mut counting, mut ticks, seconds, permit) = going?;
         tokio::select! {
             biased;
             counted = &mut counting => Some((line(&counted), None)),
             _ = ticks.tick() => {
-                let going = Some((counting, ticks, seconds + 1, seat));
+                let going = Some((counting, ticks, seconds + 1, permit));
                 Some((line(&json!({ "seconds": seconds })), going))
             }
         }
@@ -79,14 +79,14 @@ fn line(value: &Value) -> Result<Bytes, Infallible> {
 /// handoff are not counted.
 async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, String> {
     let mut sum = 0;
-    for (agent, count) in archived_only_by(&state.crowd, view, crawl, gone.id).await {
+    for (agent, count) in archived_only_by(&state.agents, view, crawl, gone.id).await {
         let why = match count {
             Ok(count) if count.is_settled => {
                 sum += count.pages;
                 continue;
             }
             Ok(_) => "is still taking over its groups".to_owned(),
-            Err(silence) => silence.to_string(),
+            Err(unreachable) => unreachable.to_string(),
         };
         return Err(format!(
             "{} {why}: the pages that only {} has cannot be counted yet; try again in a moment",

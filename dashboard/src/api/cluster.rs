@@ -20,11 +20,11 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Handles `GET /api/cluster`.
 pub(crate) async fn cluster(Shared(state): Shared<State>) -> Result<Response, Refusal> {
-    let board = state.now();
-    if board.cluster.is_empty() {
+    let snapshot = state.now();
+    if snapshot.cluster.is_empty() {
         return Err(not_yet());
     }
-    Ok(([(CONTENT_TYPE, "application/json")], board.cluster.to_string()).into_response())
+    Ok(([(CONTENT_TYPE, "application/json")], snapshot.cluster.to_string()).into_response())
 }
 
 fn not_yet() -> Refusal {
@@ -38,29 +38,29 @@ pub(crate) async fn history(Shared(state): Shared<State>) -> Answered {
 
 /// Handles `GET /api/assignment`.
 pub(crate) async fn assignment(Shared(state): Shared<State>) -> Answered {
-    let board = state.now();
-    board.assignment.as_ref().map(Assignment::json).map(Json).ok_or_else(not_yet)
+    let snapshot = state.now();
+    snapshot.assignment.as_ref().map(Assignment::json).map(Json).ok_or_else(not_yet)
 }
 
 /// Handles `GET /api/events`: streams `/api/cluster` with each new snapshot.
 pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Refusal> {
     let busy = |_| Refusal::unavailable("too many open dashboard pages: close some");
-    let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(busy)?;
-    let mut board = state.board;
+    let permit = Arc::clone(&state.listeners).try_acquire_owned().map_err(busy)?;
+    let mut snapshots = state.snapshot;
     // The first event is sent at once.
-    board.mark_changed();
-    let stream = unfold((board, seat), |(mut board, seat)| async {
-        let event = next(&mut board).await?;
-        Some((Ok::<Event, Infallible>(event), (board, seat)))
+    snapshots.mark_changed();
+    let stream = unfold((snapshots, permit), |(mut snapshots, permit)| async {
+        let event = next(&mut snapshots).await?;
+        Some((Ok::<Event, Infallible>(event), (snapshots, permit)))
     });
     Ok(Sse::new(stream.boxed()).keep_alive(KeepAlive::default()).into_response())
 }
 
 /// Waits for the next snapshot.
-async fn next(board: &mut watch::Receiver<Arc<ClusterSnapshot>>) -> Option<Event> {
+async fn next(snapshots: &mut watch::Receiver<Arc<ClusterSnapshot>>) -> Option<Event> {
     loop {
-        board.changed().await.ok()?;
-        let text = Arc::clone(&board.borrow_and_update().cluster);
+        snapshots.changed().await.ok()?;
+        let text = Arc::clone(&snapshots.borrow_and_update().cluster);
         if !text.is_empty() {
             return Some(Event::default().event("cluster").retry(RETRY).data(text));
         }

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Handles the request: sums the counts over all agents.
 pub(crate) async fn discards(Shared(state): Shared<State>) -> Answered {
-    let board = state.now();
-    let all = ask_all(&state.crowd, &board.view, |crowd, agent| async move {
+    let snapshot = state.now();
+    let all = ask_all(&state.agents, &snapshot.view, |agents, agent| async move {
         let ask = async |mut client: Client| client.details(v1::DetailsRequest {}).await;
-        crowd.ask(&agent, ask).await
+        agents.ask(&agent, ask).await
     });
     let (answers, reach) = gather(all.await);
     let sum = |of: fn(&v1::DetailsResponse) -> &HashMap<String, u64>| {

@@ -26,10 +26,10 @@ pub(crate) struct Search {
 pub(crate) async fn fetches(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
     let Search { failed, limit } = query(asked)?;
     let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
-    let board = state.now();
-    let all = ask_all(&state.crowd, &board.view, |crowd, agent| {
+    let snapshot = state.now();
+    let all = ask_all(&state.agents, &snapshot.view, |agents, agent| {
         let request = v1::FetchesRequest { limit, failed_only: failed };
-        async move { crowd.ask(&agent, async |mut c: Client| c.fetches(request).await).await }
+        async move { agents.ask(&agent, async |mut c: Client| c.fetches(request).await).await }
     });
     let (answers, reach) = gather(all.await);
     let fetches = answers.into_iter().flat_map(|(_, answer)| answer.fetches);

@@ -42,10 +42,10 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
     let (order, limit) = (order(&word)?, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX));
     let request =
         v1::HostsRequest { contains: contains.to_ascii_lowercase(), limit, order: order.into() };
-    let board = state.now();
-    let all = ask_all(&state.crowd, &board.view, |crowd, agent| {
+    let snapshot = state.now();
+    let all = ask_all(&state.agents, &snapshot.view, |agents, agent| {
         let request = request.clone();
-        async move { crowd.ask(&agent, async |mut c: Client| c.hosts(request).await).await }
+        async move { agents.ask(&agent, async |mut c: Client| c.hosts(request).await).await }
     });
     let (answers, reach) = gather(all.await);
     let truncated = answers.iter().any(|(_, answer)| answer.truncated);
@@ -54,7 +54,7 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
         answer.hosts.into_iter().map(move |host| Known { agent: agent.id, now, host })
     });
     let (hosts, more) = merge(answers, order, limit as usize);
-    let name = |id| match board.view.agent(AgentId(id)) {
+    let name = |id| match snapshot.view.agent(AgentId(id)) {
         Some(agent) => format!("agent {}", agent.name),
         None => format!("agent {id}"),
     };

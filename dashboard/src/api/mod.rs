@@ -82,7 +82,7 @@ pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| Refusal::bad(format!("invalid body: {error}")))
 }
 
-/// What is known about the agents that were called.
+/// Availability of the agents that were called.
 struct Reach {
     /// True if any agent knows the call, or if there are no agents.
     available: bool,
@@ -108,7 +108,9 @@ fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> (Vec<(Agent, T)>, Reach) {
     for (agent, answer) in all {
         match answer {
             Ok(answer) => answers.push((agent, answer)),
-            Err(silence) => silent.push(json!({ "agent": agent.name, "why": silence.to_string() })),
+            Err(unreachable) => {
+                silent.push(json!({ "agent": agent.name, "why": unreachable.to_string() }))
+            }
         }
     }
     (answers, Reach { available, silent })

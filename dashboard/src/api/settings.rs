@@ -133,10 +133,10 @@ pub(crate) async fn block(Shared(state): Shared<State>, bytes: Bytes) -> Answere
 
 /// Returns the effect of each block, over all agents.
 pub(crate) async fn blocks(Shared(state): Shared<State>) -> Answered {
-    let board = state.now();
-    let all = ask_all(&state.crowd, &board.view, |crowd, agent| async move {
+    let snapshot = state.now();
+    let all = ask_all(&state.agents, &snapshot.view, |agents, agent| async move {
         let ask = async |mut client: Client| client.blocks(v1::BlocksRequest {}).await;
-        crowd.ask(&agent, ask).await
+        agents.ask(&agent, ask).await
     });
     let (answers, reach) = gather(all.await);
     let mut sums: BTreeMap<String, (bool, u64, u64)> = BTreeMap::new();
@@ -159,8 +159,8 @@ mod tests {
         let mut settings = Settings::default();
         settings.fixed.identity.contact = "me@a.example".to_owned();
         settings.fixed.fetch.visits_max = 7;
-        let told = v1::CrawlSettings { revision: 3, toml: settings.to_toml() };
-        let json = rows(&told).expect("valid data");
+        let settings_in_force = v1::CrawlSettings { revision: 3, toml: settings.to_toml() };
+        let json = rows(&settings_in_force).expect("valid data");
         assert_eq!(json["revision"], 3);
         let all = json["settings"].as_array().expect("a list");
         let one =

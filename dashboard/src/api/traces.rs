@@ -30,10 +30,10 @@ pub(crate) struct Search {
 /// Handles the request.
 pub(crate) async fn traces(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
     let limit = query(asked)?.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
-    let board = state.now();
-    let all = ask_all(&state.crowd, &board.view, |crowd, agent| {
+    let snapshot = state.now();
+    let all = ask_all(&state.agents, &snapshot.view, |agents, agent| {
         let request = v1::TracesRequest { limit: SPANS_MAX, ..Default::default() };
-        async move { crowd.ask(&agent, async |mut c: Client| c.traces(request).await).await }
+        async move { agents.ask(&agent, async |mut c: Client| c.traces(request).await).await }
     });
     let (answers, reach) = gather(all.await);
     let spans = answers.into_iter().flat_map(|(_, answer)| answer.spans);

@@ -23,8 +23,8 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
     if subject.is_empty() || subject.len() > TEXT_MAX {
         return Err(Refusal::bad("text= must be a host or a URL"));
     }
-    let board = state.now();
-    let answers = ask_about(&state.crowd, &board.view, subject).await;
+    let snapshot = state.now();
+    let answers = ask_about(&state.agents, &snapshot.view, subject).await;
     let rejected = answers.iter().find_map(|(_, answer)| match answer {
         Err(AgentCallError::Rejected(why)) => Some(why),
         _ => None,
@@ -32,7 +32,7 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
     if let Some(why) = rejected {
         return Err(Refusal::bad(why.clone()));
     }
-    let explanation = explanation(&state.crowd, &board.view, subject, &answers).await;
+    let explanation = explanation(&state.agents, &snapshot.view, subject, &answers).await;
     let (_, reach) = gather(answers);
     let lines = json!(explanation.lines());
     reach.respond([("explanation", json!(explanation)), ("lines", lines)])

@@ -46,7 +46,7 @@ fn at(secs: u64) -> Timestamp {
 
 fn found<'a>(
     listing: &'a Listing,
-    agents: &'a BTreeMap<AgentId, Seen>,
+    agents: &'a BTreeMap<AgentId, AgentHistory>,
     shares: &'a HashMap<AgentId, f64>,
 ) -> Value {
     Found { listing, agents, shares, now: at(100) }.json(&Value::Null)
@@ -55,12 +55,12 @@ fn found<'a>(
 #[test]
 fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
     let (listing, shares) = (listing(), HashMap::from([(AgentId(0), 0.75)]));
-    let mut agents: BTreeMap<AgentId, Seen> = BTreeMap::new();
+    let mut agents: BTreeMap<AgentId, AgentHistory> = BTreeMap::new();
     for id in [0, 2] {
         agents.entry(AgentId(id)).or_default().update(Ok(status(1, 100)), None, at(98));
         let details = v1::DetailsResponse { resident_bytes: 9, ..Default::default() };
-        let seen = agents.get_mut(&AgentId(id)).expect("the entry exists");
-        seen.update(Ok(status(1, 110)), Some(Ok(details)), at(100));
+        let history = agents.get_mut(&AgentId(id)).expect("the entry exists");
+        history.update(Ok(status(1, 110)), Some(Ok(details)), at(100));
     }
     let away = AgentCallError::Unreachable("does not answer".to_owned());
     agents.entry(AgentId(1)).or_default().update(Err(away), None, at(100));
@@ -69,38 +69,41 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
     assert_eq!((&totals["pages"], &totals["pages_per_second"]), (&110.into(), &5.0.into()));
     assert_eq!((&totals["bytes_per_second"], &totals["outbox"]), (&50.0.into(), &2.into()));
     assert_eq!((&totals["agents_active"], &totals["agents_dead"]), (&2.into(), &1.into()));
-    assert_eq!((&totals["agents_heard"], &totals["pages_by_class"][1]), (&1.into(), &110.into()));
+    assert_eq!(
+        (&totals["agents_answered"], &totals["pages_by_class"][1]),
+        (&1.into(), &110.into())
+    );
     let [a, b, c] = [0, 1, 2].map(|i| &json["agents"][i]);
     assert_eq!((&a["share"], &a["lease_left_ms"]), (&0.75.into(), &900.into()));
     assert_eq!(a["memory_bytes"], 9);
     assert_eq!(a["pace"], "few hosts: all wait for their delay of 0.25 s");
-    assert_eq!((&b["unreachable"], &b["heard"]), (&"does not answer".into(), &false.into()));
+    assert_eq!((&b["unreachable"], &b["answered"]), (&"does not answer".into(), &false.into()));
     assert_eq!((&c["state"], &c["lease_left_ms"]), (&"dead".into(), &Value::Null));
     assert_eq!(c["pages"], Value::Null);
 }
 
 #[test]
 fn an_agent_that_falls_silent_is_remembered_for_a_while() {
-    let mut seen = Seen::default();
-    seen.update(Ok(status(1, 100)), None, at(10));
+    let mut history = AgentHistory::default();
+    history.update(Ok(status(1, 100)), None, at(10));
     let away = || Err(AgentCallError::Unreachable("does not answer".to_owned()));
-    seen.update(away(), None, at(12));
-    assert!(seen.status.is_some() && seen.trouble.is_some());
-    seen.update(away(), None, at(17));
-    assert!(seen.status.is_none(), "an old status is still shown");
+    history.update(away(), None, at(12));
+    assert!(history.status.is_some() && history.trouble.is_some());
+    history.update(away(), None, at(17));
+    assert!(history.status.is_none(), "an old status is still shown");
 }
 
 #[test]
 fn a_process_that_began_anew_has_no_rate_yet() {
-    let mut seen = Seen::default();
-    seen.update(Ok(status(1, 100)), None, at(1));
-    seen.update(Ok(status(1, 100)), None, at(2));
-    assert_eq!(seen.rate(|s| s.pages), Some(0.0));
-    seen.update(Ok(status(2, 5)), None, at(3));
-    assert_eq!(seen.rate(|s| s.pages), None);
+    let mut history = AgentHistory::default();
+    history.update(Ok(status(1, 100)), None, at(1));
+    history.update(Ok(status(1, 100)), None, at(2));
+    assert_eq!(history.rate(|s| s.pages), Some(0.0));
+    history.update(Ok(status(2, 5)), None, at(3));
+    assert_eq!(history.rate(|s| s.pages), None);
     for secs in 4..100 {
-        seen.update(Ok(status(2, secs)), None, at(secs));
+        history.update(Ok(status(2, secs)), None, at(secs));
     }
-    assert_eq!(seen.rate(|s| s.pages), Some(1.0));
-    assert_eq!(seen.samples.len(), SAMPLES_MAX);
+    assert_eq!(history.rate(|s| s.pages), Some(1.0));
+    assert_eq!(history.samples.len(), SAMPLES_MAX);
 }

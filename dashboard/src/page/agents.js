@@ -106,7 +106,7 @@ export function show(cluster) {
       tr.dataset.agent = agent.name;
     },
   });
-  const { agents_active: active, agents_heard: responding } = cluster.totals;
+  const { agents_active: active, agents_answered: responding } = cluster.totals;
   text(byId("agents-line"), `${active} active, ${responding} responding`);
 }
 

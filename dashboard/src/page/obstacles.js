@@ -1,4 +1,4 @@
-// What keeps the crawl from going on or from ending, with what a person can do.
+// Obstacles to progress or completion, with their remedies.
 
 import { byId, el } from "./dom.js";
 

@@ -51,7 +51,7 @@ export function show(cluster) {
     text(cells.get(id).value, value(totals));
     text(cells.get(id).more, more(totals));
   }
-  const hasData = totals.agents_heard > 0;
+  const hasData = totals.agents_answered > 0;
   if (cluster.now > (history.at(-1)?.at ?? 0)) {
     history.push({ at: cluster.now, ...totals, urls_queued: hasData ? totals.urls_queued : null });
     history = history.slice(-POINTS_MAX);

@@ -35,11 +35,11 @@ async fn counting_is_told_from_the_first_second_to_the_last() {
     let scene = bereaved().await;
     let mut count = scene.listen("/api/archived?agent=gone").await;
     // The answer has begun, so no bound for one cuts it off.
-    count.hear("200 OK").await;
-    count.hear("{\"seconds\":2}").await;
+    count.receive("200 OK").await;
+    count.receive("{\"seconds\":2}").await;
     assert_eq!(scene.state.counting.load(Relaxed), 1);
     scene.state.finish.notify_one();
-    count.hear("{\"pages\":3}\n").await;
+    count.receive("{\"pages\":3}\n").await;
     let removed = scene.post("/api/remove", r#"{"agent": "gone", "lost": "refetch"}"#).await;
     assert_eq!(removed.status, 200, "{removed:?}");
 }
@@ -50,7 +50,7 @@ async fn a_count_that_nobody_waits_for_ends() {
     // More than may be at once: those before have ended.
     for _ in 0..6 {
         let mut count = scene.listen("/api/archived?agent=2").await;
-        count.hear("{\"seconds\":0}").await;
+        count.receive("{\"seconds\":0}").await;
         until(|| scene.state.counting.load(Relaxed) == 1).await;
         drop(count);
         until(|| scene.state.counting.load(Relaxed) == 0).await;
@@ -66,7 +66,7 @@ async fn only_the_dead_are_counted_and_few_at_once() {
     let mut counts = Vec::new();
     for _ in 0..4 {
         let mut count = scene.listen("/api/archived?agent=gone").await;
-        count.hear("{\"seconds\":0}").await;
+        count.receive("{\"seconds\":0}").await;
         counts.push(count);
     }
     assert_eq!(scene.get("/api/archived?agent=gone").await.status, 503);

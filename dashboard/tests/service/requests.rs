@@ -13,7 +13,7 @@ async fn two() -> Scene {
     let mut scene = Scene::start(Options::default()).await;
     assert_eq!(scene.join("holder", FakeKind::Holder).await, 1);
     assert_eq!(scene.join("owner", FakeKind::Owner).await, 2);
-    scene.until(|cluster| cluster["totals"]["agents_heard"] == 2).await;
+    scene.until(|cluster| cluster["totals"]["agents_answered"] == 2).await;
     scene
 }
 
@@ -99,7 +99,7 @@ async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
     let empty = scene.until(|_| true).await;
     assert_eq!(empty["agents"], json!([]));
     scene.join("old", FakeKind::Old).await;
-    scene.until(|cluster| cluster["totals"]["agents_heard"] == 1).await;
+    scene.until(|cluster| cluster["totals"]["agents_answered"] == 1).await;
     for path in ["hosts", "why?text=a.test", "fetches", "discards", "traces", "blocks"] {
         let reply = scene.get(&format!("/api/{path}")).await;
         assert_eq!(reply.status, 200, "{reply:?}");
@@ -107,7 +107,7 @@ async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
         assert_eq!(reply.json()["silent"][0]["agent"], "old", "{path}: {reply:?}");
     }
     scene.join("new", FakeKind::Owner).await;
-    scene.until(|cluster| cluster["totals"]["agents_heard"] == 2).await;
+    scene.until(|cluster| cluster["totals"]["agents_answered"] == 2).await;
     let hosts = scene.get("/api/hosts").await.json();
     assert_eq!((&hosts["available"], &hosts["silent"][0]["agent"]), (&json!(true), &json!("old")));
 }
@@ -116,10 +116,10 @@ async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
 async fn events_come_by_themselves_and_end_with_the_coordinator() {
     let mut scene = Scene::start(Options::default()).await;
     let mut events = scene.listen("/api/events").await;
-    events.hear("event: cluster").await;
-    events.hear("text/event-stream").await;
+    events.receive("event: cluster").await;
+    events.receive("text/event-stream").await;
     scene.join("new", FakeKind::Owner).await;
-    events.hear("new joined").await;
+    events.receive("new joined").await;
     scene.stop().await;
     let mut rest = Vec::new();
     let end = timeout(Duration::from_secs(5), events.stream.read_to_end(&mut rest)).await;

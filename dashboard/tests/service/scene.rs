@@ -35,25 +35,25 @@ pub(super) struct Reply {
     pub(super) body: String,
 }
 
-/// An answer that goes on; who asked goes away when this is dropped.
+/// A response that is still being received; dropping it disconnects the client.
 pub(super) struct Listener {
     pub(super) stream: TcpStream,
-    heard: String,
+    received: String,
 }
 
 impl Listener {
-    /// Waits until this was said.
-    pub(super) async fn hear(&mut self, word: &str) {
+    /// Waits until this text was received.
+    pub(super) async fn receive(&mut self, word: &str) {
         let until = async {
-            while !self.heard.contains(word) {
+            while !self.received.contains(word) {
                 let mut part = [0; 4_096];
                 let n = self.stream.read(&mut part).await.expect("the response is readable");
-                assert!(n > 0, "the stream ended: {}", self.heard);
-                self.heard.push_str(&String::from_utf8_lossy(&part[..n]));
+                assert!(n > 0, "the stream ended: {}", self.received);
+                self.received.push_str(&String::from_utf8_lossy(&part[..n]));
             }
         };
-        let heard = timeout(Duration::from_secs(20), until).await;
-        assert!(heard.is_ok(), "no {word} in {}", self.heard);
+        let received = timeout(Duration::from_secs(20), until).await;
+        assert!(received.is_ok(), "no {word} in {}", self.received);
     }
 }
 
@@ -137,7 +137,7 @@ impl Scene {
             TcpStream::connect(self.at).await.expect("the dashboard accepts connections");
         let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         stream.write_all(head.as_bytes()).await.expect("the dashboard reads the request");
-        Listener { stream, heard: String::new() }
+        Listener { stream, received: String::new() }
     }
 
     /// Waits until `/api/cluster` is as wanted.

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::cell::RefCell;
 use std::io::{self, Write};
 
-/// See the module.
+/// The target `coding`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "coding",
     run,

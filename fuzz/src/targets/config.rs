@@ -7,7 +7,7 @@
 use crate::target::{FuzzTarget, MemoryBound};
 use crivello_common::config::{Edit, RawSettings, Settings, TypedSettings, commented_toml};
 
-/// See the module.
+/// The target `config`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "config",
     run,

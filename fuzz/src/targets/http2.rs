@@ -5,7 +5,7 @@
 use super::visit::VisitStage;
 use crate::target::{FuzzTarget, MemoryBound};
 
-/// See the module.
+/// The target `http2`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "http2",
     run,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-/// See the module.
+/// The target `packets`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "packets",
     run,

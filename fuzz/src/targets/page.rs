@@ -16,7 +16,7 @@ use crivello_html::{LinkKind, ParseInput, Parser};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-/// See the module.
+/// The target `page`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "page",
     run,

@@ -5,7 +5,7 @@
 use crate::target::{FuzzTarget, MemoryBound};
 use crivello_common::robots::{CRAWL_DELAY_MAX, Rules};
 
-/// See the module.
+/// The target `robots`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "robots",
     run,

@@ -13,7 +13,7 @@ use prost::Message;
 use std::fs;
 use tempfile::TempDir;
 
-/// See the module.
+/// The target `state_file`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "state_file",
     run,

@@ -6,7 +6,7 @@ use super::normal_url;
 use crate::target::{FuzzTarget, MemoryBound};
 use crivello_common::url::{AUTHORITY_MAX, Base, CrawlUrl, has_other_scheme, parse_cost};
 
-/// See the module.
+/// The target `url`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "url",
     run,

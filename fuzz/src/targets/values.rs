@@ -27,7 +27,7 @@ use crivello_common::view::AgentId;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// See the module.
+/// The target `values`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "values",
     run,

@@ -79,10 +79,11 @@ impl VisitStage {
         fetch.total_timeout = Duration::from_secs(4);
         settings.live.politeness.delay = Duration::ZERO;
         let results = Arc::new(Results::default());
-        let (barred, rest_min) =
+        let (block_list, min_host_delay) =
             (BlockAndPauseList::of(&settings.live), MinHostDelay::of(&settings.live));
         let sink: Arc<dyn Sink> = results.clone();
-        let context = FetchContext::new(&settings, Clock::start(), sink, barred, rest_min);
+        let context =
+            FetchContext::new(&settings, Clock::start(), sink, block_list, min_host_delay);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let listener = runtime.block_on(TcpListener::bind((ADDRESS, 0))).expect("a port");

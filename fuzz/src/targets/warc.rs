@@ -18,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// See the module.
+/// The target `warc`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "warc",
     run,

@@ -11,7 +11,7 @@ use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
 use crivello_proto::v1;
 use prost::Message;
 
-/// See the module.
+/// The target `wire`.
 pub const TARGET: FuzzTarget = FuzzTarget {
     name: "wire",
     run,

@@ -67,6 +67,6 @@ async fn file_name(
     match clients.explain(agent, request).await {
         Ok(answer) if answer.archive_file.is_empty() => error("the agent has no such file"),
         Ok(answer) => Some(ArchiveFile::FileName(answer.archive_file)),
-        Err(silence) => error(&format!("the agent {silence}")),
+        Err(unreachable) => error(&format!("the agent {unreachable}")),
     }
 }

@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 type Requested = BoxFuture<'static, Result<Response<v1::TicketsResponse>, Status>>;
 
-/// What a client of agents shows them.
+/// Credentials for calls to agents.
 #[derive(Clone)]
 pub enum AgentCredentials {
     /// Tickets of the coordinator that this function asks.
@@ -61,7 +61,7 @@ impl From<LocalCoordinator> for AgentCredentials {
     }
 }
 
-/// Tickets that are kept, by what they permit.
+/// Tickets that are kept, by scope.
 #[derive(Debug)]
 pub(super) struct TicketBook {
     credentials: AgentCredentials,
@@ -81,7 +81,7 @@ impl TicketBook {
         Self { credentials, kept: Mutex::default(), clock: Clock::start() }
     }
 
-    /// Returns what `agent` must be shown.
+    /// Returns the credential for `agent`.
     ///
     /// # Errors
     /// Fails if the coordinator issues no ticket.

@@ -1,4 +1,4 @@
-//! The rules of the three services: who may make which call.
+//! Access rules of the three services: which credentials each call needs.
 
 use super::bearer::ticket_in;
 use super::guarded::{Access, Denial};
@@ -21,10 +21,10 @@ const GIVE_SECRET: &str = "give --node-secret-file FILE (or CRIVELLO_NODE_SECRET
                            secret that the coordinator was started with";
 
 /// Checks that a header carries the secret, if there is one.
-fn check_node(secret: Option<&LiveToken>, shown: Option<&[u8]>) -> Result<(), Denial> {
+fn check_node(secret: Option<&LiveToken>, header: Option<&[u8]>) -> Result<(), Denial> {
     let Some(secret) = secret else { return Ok(()) };
-    let (logged, sent) = match shown {
-        Some(shown) if secret.matches_header(shown) => return Ok(()),
+    let (logged, sent) = match header {
+        Some(header) if secret.matches_header(header) => return Ok(()),
         None => ("it sent no node secret", "this call needs the node secret of the cluster"),
         Some(_) => ("it sent another secret", "the node secret is not that of this cluster"),
     };
@@ -34,20 +34,20 @@ fn check_node(secret: Option<&LiveToken>, shown: Option<&[u8]>) -> Result<(), De
 /// Rule of the coordinator: calls of nodes need the node secret, all others the token.
 #[derive(Clone, Debug, Default)]
 pub struct CoordinatorAccess {
-    /// Node secret. `None`: whoever can connect is a node.
+    /// Node secret. `None`: no check.
     pub node_secret: Option<LiveToken>,
-    /// Token of people. `None`: whoever can connect may order.
+    /// Token of people. `None`: no check.
     pub token: Option<LiveToken>,
 }
 
 impl Access for CoordinatorAccess {
-    fn check(&self, call: &str, shown: Option<&[u8]>) -> Result<(), Denial> {
+    fn check(&self, call: &str, header: Option<&[u8]>) -> Result<(), Denial> {
         if NODE_CALLS.contains(&call) {
-            return check_node(self.node_secret.as_ref(), shown);
+            return check_node(self.node_secret.as_ref(), header);
         }
         let Some(token) = &self.token else { return Ok(()) };
-        let (logged, sent) = match shown {
-            Some(shown) if token.matches_header(shown) => return Ok(()),
+        let (logged, sent) = match header {
+            Some(header) if token.matches_header(header) => return Ok(()),
             None => ("it sent no token", "this call needs the cluster's token"),
             Some(_) => ("it sent another token", "the token is not that of this cluster"),
         };
@@ -60,8 +60,8 @@ impl Access for CoordinatorAccess {
 pub struct NodeAccess(pub Option<LiveToken>);
 
 impl Access for NodeAccess {
-    fn check(&self, _: &str, shown: Option<&[u8]>) -> Result<(), Denial> {
-        check_node(self.0.as_ref(), shown)
+    fn check(&self, _: &str, header: Option<&[u8]>) -> Result<(), Denial> {
+        check_node(self.0.as_ref(), header)
     }
 }
 
@@ -77,13 +77,13 @@ pub struct AgentAccess {
 }
 
 impl Access for AgentAccess {
-    fn check(&self, call: &str, shown: Option<&[u8]>) -> Result<(), Denial> {
+    fn check(&self, call: &str, header: Option<&[u8]>) -> Result<(), Denial> {
         if OF_LOST_COORDINATOR.contains(&call) {
-            return check_node(self.node_secret.as_ref(), shown);
+            return check_node(self.node_secret.as_ref(), header);
         }
         let scope = if READS.contains(&call) { Scope::Read } else { Scope::Order };
         let denial = |logged: String, sent: &str| Denial { logged, sent: sent.to_owned() };
-        let ticket = shown.and_then(ticket_in).ok_or_else(|| {
+        let ticket = header.and_then(ticket_in).ok_or_else(|| {
             let sent = "this call needs a ticket of the coordinator; `crivello` with --coordinator \
                         requests one";
             denial("it sent no ticket".to_owned(), sent)
@@ -126,8 +126,8 @@ mod tests {
             for wrong in [None, Some(bearer(TOKEN)), Some(bearer("x")), Some(Vec::new())] {
                 let denial = access.check(call, wrong.as_deref()).expect_err(call);
                 assert!(denial.sent.contains("--node-secret-file"), "{denial:?}");
-                let shown = format!("{denial:?}");
-                assert!(!shown.contains(SECRET) && !shown.contains(TOKEN), "{shown}");
+                let text = format!("{denial:?}");
+                assert!(!text.contains(SECRET) && !text.contains(TOKEN), "{text}");
             }
         }
         // Includes future calls and similar names.

@@ -1,4 +1,4 @@
-//! What a caller shows: a secret or a ticket.
+//! Credentials of a caller: a secret or a ticket.
 
 use crate::LiveToken;
 use data_encoding::BASE64URL_NOPAD;

@@ -5,19 +5,19 @@ use crate::LiveToken;
 use crate::deny::DenyList;
 use crate::tls::Tls;
 
-/// What a node shows to other nodes and demands of them.
+/// Credentials that a node presents, and those that it requires.
 #[derive(Clone, Debug, Default)]
 pub struct NodeAuth {
     /// Mutual TLS. `None`: connections are neither encrypted nor authenticated.
     pub tls: Option<Tls>,
-    /// Node secret of the cluster. `None`: whoever can connect is a node.
+    /// Node secret of the cluster. `None`: no check.
     pub secret: Option<LiveToken>,
     /// Nodes that are refused.
     pub deny: Option<DenyList>,
 }
 
 impl NodeAuth {
-    /// Returns what is sent with every call to another node.
+    /// Returns the credentials for calls to other nodes.
     #[must_use]
     pub fn bearer(&self) -> BearerToken {
         BearerToken::new(self.secret.as_ref())

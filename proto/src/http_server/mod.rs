@@ -5,7 +5,7 @@
 mod tests;
 mod write_timeout;
 
-use crate::admission::{Admission, Place};
+use crate::admission::{Admission, AdmissionSlot};
 use crate::stream::NodeStream;
 use crate::tls::Https;
 use hyper::body::{Body, Incoming};
@@ -82,18 +82,18 @@ pub async fn serve<S, B>(
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let place = match is_bounded(peer.ip()) {
+                let slot = match is_bounded(peer.ip()) {
                     false => None,
                     true => match admission.admit(peer.ip()) {
                         // The connection is closed: one address must not take all permits.
                         None => continue,
-                        place => place,
+                        slot => slot,
                     },
                 };
                 let (https, service) = (https.clone(), service.clone());
                 connections.spawn(async move {
                     if let Err(error) =
-                        serve_connection((stream, place), https, service, limits).await
+                        serve_connection((stream, slot), https, service, limits).await
                     {
                         tracing::debug!("HTTP connection closed: {error}");
                     }
@@ -109,7 +109,7 @@ pub async fn serve<S, B>(
 }
 
 async fn serve_connection<S, B>(
-    (stream, place): (TcpStream, Option<Place>),
+    (stream, slot): (TcpStream, Option<AdmissionSlot>),
     https: Option<Https>,
     service: S,
     limits: HttpLimits,
@@ -132,10 +132,10 @@ where
         }
     };
     let service = TowerToHyperService::new(service);
-    let place = Mutex::new(place);
+    let slot = Mutex::new(slot);
     let respond = service_fn(move |request| {
         // The client has sent a request.
-        drop(place.lock().take());
+        drop(slot.lock().take());
         let response = timeout(limits.response, service.call(request));
         async { response.await.map_err(|_| late("the response"))?.map_err(io::Error::other) }
     });

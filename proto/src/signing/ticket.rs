@@ -26,7 +26,7 @@ pub const TICKET_LIFETIME: Duration = Duration::from_secs(60);
 /// is late by at most the way of a message.
 const TOLERANCE: Duration = Duration::from_secs(5);
 
-/// What a ticket permits.
+/// Calls that a ticket permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// Calls that change nothing.
@@ -52,12 +52,12 @@ pub enum TicketError {
     Expired,
 }
 
-/// What a ticket says.
+/// A ticket: agent, scope, expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// The agent that accepts it.
     pub agent: AgentId,
-    /// What it permits.
+    /// Calls that it permits.
     pub scope: Scope,
     /// Time of its end by the coordinator's clock.
     pub expiry: Timestamp,
@@ -126,7 +126,7 @@ impl CoordinatorClock {
     }
 }
 
-/// Checks the tickets that an agent is shown.
+/// Checks the tickets that an agent receives.
 #[derive(Debug)]
 pub struct TicketVerifier {
     /// Has the key of the coordinator, and the id of the crawl.

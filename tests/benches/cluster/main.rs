@@ -207,12 +207,12 @@ fn brought(urls: u32, n_agents: u8) -> Cluster {
     // Hosts whose names do not resolve would be given up, even while the crawl is paused.
     let web = Spec::new(1).size(HOSTS, 1, 1).ips(4);
     let mut cluster = Cluster::new(web).within(Duration::from_secs(1_800)).start(n_agents);
-    cluster.tell(&["pause"]);
+    cluster.run_ok(&["pause"]);
     let list = cluster.dir().join("urls.txt");
     let url = |n: u32| format!("http://h0.site{}.test/some/path/{n}.html\n", n % HOSTS);
     std::fs::write(&list, (0..urls).map(url).collect::<String>()).expect("the list is written");
     let (begun, before) = (cluster.web.log().now(), cluster.bytes_between_members());
-    cluster.tell(&["seed", &list.display().to_string()]);
+    cluster.run_ok(&["seed", &list.display().to_string()]);
     cluster.until("all rows are replicated", |c| totals(c, "outbox") == 0);
     let time = cluster.web.log().now().since(begun).as_secs_f64();
     let bytes = cluster.bytes_between_members() - before;
@@ -247,7 +247,7 @@ fn handed_over(urls: u32) {
 }
 
 fn status(cluster: &Cluster) -> serde_json::Value {
-    serde_json::from_str(&cluster.tell(&["status", "--json"])).unwrap_or_default()
+    serde_json::from_str(&cluster.run_ok(&["status", "--json"])).unwrap_or_default()
 }
 
 /// Returns a total over all agents, or `u64::MAX` if there is no answer.

@@ -151,7 +151,7 @@ fn start(n_hosts: u32, visits: u32, delay: Duration) -> (Cluster, Watched) {
 
 /// Sets the delay. It is in force when the command has ended.
 fn set(cluster: &Cluster, delay: Duration) {
-    cluster.tell(&["set", &format!("politeness.delay={}ms", delay.as_millis())]);
+    cluster.run_ok(&["set", &format!("politeness.delay={}ms", delay.as_millis())]);
 }
 
 /// Waits until the front is stable, for at least two delays and at most [`SETTLED_AFTER`].

@@ -84,6 +84,6 @@ impl Certs {
 /// Runs `crivello`, which must succeed.
 fn run(words: &[&str]) {
     let output = output_within(Command::new(binary()).args(words), DEADLINE);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {stderr}");
 }

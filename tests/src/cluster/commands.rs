@@ -29,10 +29,10 @@ impl Cluster {
     ///
     /// # Panics
     /// Panics if it fails.
-    pub fn tell(&self, words: &[&str]) -> String {
-        let (code, said, trouble) = self.ask(words);
-        assert_eq!(code, Some(0), "{words:?}: {said}{trouble}\n{}", self.account());
-        said
+    pub fn run_ok(&self, words: &[&str]) -> String {
+        let (code, stdout, stderr) = self.ask(words);
+        assert_eq!(code, Some(0), "{words:?}: {stdout}{stderr}\n{}", self.account());
+        stdout
     }
 
     /// Adds the seeds of the web to the crawl.
@@ -43,7 +43,7 @@ impl Cluster {
         let path = self.dir().join("seeds.txt");
         let text: String = self.web.seeds().iter().map(|seed| format!("{seed}\n")).collect();
         std::fs::write(&path, text).expect("the seeds are written");
-        self.tell(&["seed", &path.display().to_string()]);
+        self.run_ok(&["seed", &path.display().to_string()]);
     }
 
     /// Waits until the cluster reports that it has nothing more to do, and checks that all due
@@ -55,8 +55,8 @@ impl Cluster {
         // Shorter than the deadline, so that the state of a hanging cluster is read before it is
         // stopped.
         let patience = format!("{}s", (self.deadline * 3 / 4).as_secs());
-        let (code, said, trouble) = self.ask(&["wait", "--timeout", &patience]);
-        assert_eq!(code, Some(0), "wait: {said}{trouble}\n{}", self.account());
+        let (code, stdout, stderr) = self.ask(&["wait", "--timeout", &patience]);
+        assert_eq!(code, Some(0), "wait: {stdout}{stderr}\n{}", self.account());
         // Pages that the cluster fetches after its report are missing now.
         let pages = self.pages();
         let missing = self.due().difference(&pages).count();
@@ -72,8 +72,8 @@ impl Cluster {
     #[must_use]
     pub fn has_more_to_do_for(&self, time: Duration) -> bool {
         let patience = format!("{}ms", time.as_millis());
-        let (code, _, trouble) = self.ask(&["wait", "--timeout", &patience]);
-        assert!(matches!(code, Some(0 | NOT_YET)), "{code:?}: {trouble}\n{}", self.account());
+        let (code, _, stderr) = self.ask(&["wait", "--timeout", &patience]);
+        assert!(matches!(code, Some(0 | NOT_YET)), "{code:?}: {stderr}\n{}", self.account());
         code == Some(NOT_YET)
     }
 
@@ -81,8 +81,8 @@ impl Cluster {
     /// available.
     #[must_use]
     pub fn listing(&self) -> Value {
-        let (code, said, _) = self.ask(&["agents", "--json"]);
-        if code == Some(0) { serde_json::from_str(&said).expect("JSON") } else { Value::Null }
+        let (code, stdout, _) = self.ask(&["agents", "--json"]);
+        if code == Some(0) { serde_json::from_str(&stdout).expect("JSON") } else { Value::Null }
     }
 
     /// Returns the epoch of the view in force.
@@ -117,7 +117,7 @@ impl Cluster {
     /// # Panics
     /// Panics if it does not end with 0, or is still a member afterwards.
     pub fn drain(&mut self, name: &str) {
-        self.tell(&["drain", name]);
+        self.run_ok(&["drain", name]);
         let end = self.end(name);
         assert_eq!(end.status.code(), Some(0), "{}", self.account());
         assert_eq!(self.state(name), None, "{}", self.account());
@@ -134,7 +134,7 @@ impl Cluster {
         for name in &agents {
             assert!(!self.process(name).has_ended(), "{name} has ended\n{}", self.account());
         }
-        self.tell(&["stop"]);
+        self.run_ok(&["stop"]);
         let mut ends: Vec<End> = agents.iter().map(|name| self.end(name)).collect();
         self.process(COORDINATOR).signal(Signal::TERM);
         ends.push(self.end(COORDINATOR));

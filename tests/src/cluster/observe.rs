@@ -30,7 +30,7 @@ impl Cluster {
 
     /// Returns the output of all processes of a member.
     #[must_use]
-    pub fn said_by(&self, name: &str) -> String {
+    pub fn log_of(&self, name: &str) -> String {
         let lives = self.agents.get(name).map_or(self.coordinator.n_lives, |agent| agent.n_lives);
         (1..=lives).map(|life| read_log(&self.log(name, life))).collect()
     }
@@ -120,7 +120,7 @@ impl Cluster {
     pub fn watch(&mut self, name: &str) -> Watched {
         let mut at = None;
         self.until(&format!("{name} serves metrics"), |cluster| {
-            at = metrics_address(&cluster.process(name).said());
+            at = metrics_address(&cluster.process(name).log());
             at.is_some()
         });
         Watched::new(self.process(name).id(), at.expect("seen above"))
@@ -136,9 +136,9 @@ impl Cluster {
         let quiet = last.map(|e| self.web.log().now().since(Timestamp(e.start)));
         let logs = listed(self.dir(), ".log");
         let logs: Vec<String> = logs.iter().map(|log| log_tail(log)).collect();
-        let (_, said, trouble) = self.ask(&["agents"]);
+        let (_, stdout, stderr) = self.ask(&["agents"]);
         format!(
-            "{} of {} pages due, the last request {quiet:?} ago, missing: {:?}\n{said}{trouble}\n{}",
+            "{} of {} pages due, the last request {quiet:?} ago, missing: {:?}\n{stdout}{stderr}\n{}",
             self.due().len() - missing.len(),
             self.due().len(),
             &missing[..missing.len().min(10)],

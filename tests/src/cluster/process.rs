@@ -60,15 +60,15 @@ impl Process {
 
     /// Returns its output so far.
     #[must_use]
-    pub fn said(&self) -> String {
+    pub fn log(&self) -> String {
         read_log(&self.log)
     }
 
     /// Returns the address on which it listens, once it has printed it.
     #[must_use]
     pub fn listening_address(&self) -> Option<SocketAddr> {
-        let said = self.said();
-        let (_, rest) = said.split_once(LISTENING)?;
+        let output = self.log();
+        let (_, rest) = output.split_once(LISTENING)?;
         let (address, _) = rest.split_once(|c: char| c.is_whitespace() || c == ';' || c == ',')?;
         let address = address.rsplit("://").next()?;
         Some(address.parse().unwrap_or_else(|e| panic!("{address:?} is not an address: {e}")))
@@ -157,8 +157,8 @@ pub fn read_log(log: &Path) -> String {
 
 /// Returns the name of a log and its last lines.
 pub fn log_tail(log: &Path) -> String {
-    let said = read_log(log);
-    let lines: Vec<&str> = said.lines().collect();
+    let output = read_log(log);
+    let lines: Vec<&str> = output.lines().collect();
     let last = lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n    ");
     let name = log.file_stem().unwrap_or_default().to_string_lossy();
     format!("{name}, {} lines, the last of them:\n    {last}", lines.len())

@@ -163,7 +163,7 @@ fn the_page_shows_what_is_so() {
     // One agent is left, so each URL is on one disk.
     cluster.until("the page and the command say that agents are missing", |cluster| {
         let few = "on fewer disks than";
-        browser.text("#obstacles").contains(few) && cluster.tell(&["status"]).contains(few)
+        browser.text("#obstacles").contains(few) && cluster.run_ok(&["status"]).contains(few)
     });
     assert_same_numbers(&mut cluster, &browser);
     browser.assert_quiet(&ours);
@@ -215,7 +215,7 @@ fn what_keeps_the_crawl_open_is_shown() {
     cluster.kill9("b");
     cluster.delete_disk("b");
     cluster.until("the page shows what `status` says", |cluster| {
-        let status = cluster.tell(&["status", "--json"]);
+        let status = cluster.run_ok(&["status", "--json"]);
         let status: Value = serde_json::from_str(&status).expect("JSON");
         let obstacles = status["obstacles"].as_array().expect("a list").iter();
         let told: Vec<Value> = obstacles.map(|obstacle| obstacle["text"].clone()).collect();

@@ -56,7 +56,7 @@ fn a_setting_is_changed_by_typing_and_is_in_force() {
     });
     assert_eq!(browser.eval("document.getElementById('dialog').open"), true);
     browser.write("#dialog [name='value']", "2500ms");
-    let delay = |cluster: &Cluster| cluster.tell(&["settings", "politeness.delay"]);
+    let delay = |cluster: &Cluster| cluster.run_ok(&["settings", "politeness.delay"]);
     assert_eq!(delay(&cluster), "\"250ms\"\n", "changed before the confirmation");
     browser.click("#dialog-yes");
     cluster.until("the setting is changed", |_| {
@@ -129,8 +129,8 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
         (&"running".into(), Some(1))
     );
     assert_eq!(cluster.state("a").as_deref(), Some("active"));
-    assert_eq!(cluster.tell(&["settings", "politeness.delay"]), "\"250ms\"\n");
-    assert_eq!(cluster.tell(&["settings", "links.blocked"]), "[]\n");
+    assert_eq!(cluster.run_ok(&["settings", "politeness.delay"]), "\"250ms\"\n");
+    assert_eq!(cluster.run_ok(&["settings", "links.blocked"]), "[]\n");
 
     // With the correct token, the dashboard opens and commands work.
     let token = std::fs::read_to_string(cluster.certs().dir().join("token")).expect("a token");
@@ -147,6 +147,6 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
     assert_eq!(cluster.listing()["run"], "paused");
     browser.forgive("401");
     browser.assert_quiet(&ours);
-    assert!(!cluster.said_by(COORDINATOR).contains(&token), "the token is in the log");
+    assert!(!cluster.log_of(COORDINATOR).contains(&token), "the token is in the log");
     browser.end();
 }

@@ -73,7 +73,7 @@ fn a_delay_that_is_lowered_or_raised_counts_for_hosts_that_wait() {
     let mut cluster = cluster(Duration::from_millis(50));
     wait_for_requests(&mut cluster, Timestamp::ZERO, 3);
     let long = Duration::from_secs(120);
-    cluster.tell(&["set", "politeness.delay=120s"]);
+    cluster.run_ok(&["set", "politeness.delay=120s"]);
     sleep(EFFECTIVE);
     let raised = cluster.web.log().now();
     sleep(2 * EFFECTIVE);
@@ -106,7 +106,7 @@ fn an_address_rests_as_long_as_it_is_told_to_while_hosts_wait_for_it() {
     cluster.until("one request", |cluster| !cluster.web.log().is_empty());
     let n_before = cluster.web.log().len();
     assert!(n_before < 3, "{n_before} requests: the address does not rest");
-    cluster.tell(&["set", "politeness.ip-delay=300ms"]);
+    cluster.run_ok(&["set", "politeness.ip-delay=300ms"]);
     sleep(EFFECTIVE);
     let lowered = cluster.web.log().now();
     cluster.until("many requests", |cluster| cluster.web.log().len() >= n_before + 12);
@@ -122,23 +122,23 @@ fn a_paused_host_rests_until_it_is_resumed_and_the_crawl_waits_for_it() {
     let mut cluster = cluster(Duration::from_millis(50));
     wait_for_requests(&mut cluster, Timestamp::ZERO, 5);
     let host = by_host(&cluster, Timestamp::ZERO).into_keys().next().expect("a host");
-    cluster.tell(&["pause", &host]);
+    cluster.run_ok(&["pause", &host]);
     sleep(EFFECTIVE);
     let paused = cluster.web.log().now();
     wait_for_others(&mut cluster, paused, &host);
     assert_eq!(requests(&cluster, paused, &host), 0, "{host} was visited while it was paused");
-    assert_eq!(cluster.tell(&["settings", "politeness.paused"]), format!("[\"{host}\"]\n"));
+    assert_eq!(cluster.run_ok(&["settings", "politeness.paused"]), format!("[\"{host}\"]\n"));
     // Only the queue of the paused host is left.
     let others: BTreeSet<String> = by_host(&cluster, Timestamp::ZERO).into_keys().collect();
     for other in others.iter().filter(|other| **other != host) {
-        cluster.tell(&["block", other]);
+        cluster.run_ok(&["block", other]);
     }
     assert!(
         cluster.has_more_to_do_for(Duration::from_secs(3)),
         "the crawl ended although a paused host has a queue"
     );
     let before = cluster.web.log().now();
-    cluster.tell(&["resume", &host]);
+    cluster.run_ok(&["resume", &host]);
     cluster.until("the host is visited again", |cluster| requests(cluster, before, &host) >= 3);
     stop(&mut cluster);
 }
@@ -186,9 +186,9 @@ fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
     let url = format!("{}/never-seen", asked[by_name][0].url().trim_end_matches("/robots.txt"));
     let (_, _, refused) = cluster.ask(&["seed", &url]);
     assert!(refused.contains("links.blocked"), "{refused}");
-    cluster.tell(&["unblock", by_name]);
+    cluster.run_ok(&["unblock", by_name]);
     let unblocked = cluster.web.log().now();
-    cluster.tell(&["seed", &format!("{url}-again")]);
+    cluster.run_ok(&["seed", &format!("{url}-again")]);
     cluster.until("the host is visited again", |cluster| requests(cluster, unblocked, by_name) > 0);
     stop(&mut cluster);
     let logs = logs_of(&logs_paths(&cluster));
@@ -204,25 +204,25 @@ fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
     };
     // Remaining pages of the limit, as reported by the coordinator.
     let left = |cluster: &Cluster| {
-        let status = cluster.tell(&["status", "--json"]);
+        let status = cluster.run_ok(&["status", "--json"]);
         let status: Value = serde_json::from_str(&status).expect("JSON");
         status["totals"]["pages_left"].clone()
     };
     cluster.until("some pages", |cluster| pages(cluster) >= 60);
     assert_eq!(left(&cluster), Value::Null, "a number without a limit");
     // More than there are now, and fewer than there will be.
-    cluster.tell(&["set", "limits.pages-max=200"]);
-    cluster.tell(&["wait", "--timeout", "60s"]);
+    cluster.run_ok(&["set", "limits.pages-max=200"]);
+    cluster.run_ok(&["wait", "--timeout", "60s"]);
     let n = pages(&cluster);
     // Pages that were in flight or not committed when the limit was set are not limited. They are
     // few: on a busy machine, those of a quarter of a second.
     assert!((200..=200 + BEYOND).contains(&n), "{n} pages");
     assert_eq!(left(&cluster), 0);
-    cluster.tell(&["set", "limits.pages-max=300"]);
+    cluster.run_ok(&["set", "limits.pages-max=300"]);
     cluster.until("the rest", |cluster| pages(cluster) >= 300);
-    cluster.tell(&["wait", "--timeout", "60s"]);
+    cluster.run_ok(&["wait", "--timeout", "60s"]);
     assert!((300..=300 + BEYOND).contains(&pages(&cluster)), "{} pages", pages(&cluster));
-    cluster.tell(&["set", "--unset", "limits.pages-max"]);
+    cluster.run_ok(&["set", "--unset", "limits.pages-max"]);
     cluster.until("more", |cluster| pages(cluster) >= 350);
     assert_eq!(left(&cluster), Value::Null, "a number after the limit was removed");
     stop(&mut cluster);
@@ -250,23 +250,23 @@ fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refuse
     }
     let (_, _, said) = cluster.ask(&["set", "fetch.visits-max=7", "politeness.delay=70ms"]);
     assert!(said.contains("takes effect when the agents start again: fetch.visits-max"), "{said}");
-    cluster.tell(&["set", "--add", "links.exclude={path-prefix='/none/'}"]);
+    cluster.run_ok(&["set", "--add", "links.exclude={path-prefix='/none/'}"]);
     cluster.kill9(COORDINATOR);
     cluster.start_coordinator();
     for (key, value) in [("politeness.delay", "\"70ms\"\n"), ("fetch.visits-max", "7\n")] {
-        assert_eq!(cluster.tell(&["settings", key]), value);
+        assert_eq!(cluster.run_ok(&["settings", key]), value);
     }
-    let all = cluster.tell(&["settings"]);
+    let all = cluster.run_ok(&["settings"]);
     assert!(all.contains("path-prefix = \"/none/\"") && all.contains("revision "), "{all}");
     // The agents receive the next change from the restarted coordinator.
-    cluster.tell(&["set", "politeness.delay=60ms"]);
+    cluster.run_ok(&["set", "politeness.delay=60ms"]);
     // A command-line setting that differs from the last start takes effect.
     cluster.process(COORDINATOR).signal(rustix::process::Signal::TERM);
     let _ = cluster.end(COORDINATOR);
     let mut cluster = cluster.set("politeness.burst=3");
     cluster.start_coordinator();
-    assert_eq!(cluster.tell(&["settings", "politeness.burst"]), "3\n");
-    assert_eq!(cluster.tell(&["settings", "politeness.delay"]), "\"60ms\"\n");
+    assert_eq!(cluster.run_ok(&["settings", "politeness.burst"]), "3\n");
+    assert_eq!(cluster.run_ok(&["settings", "politeness.delay"]), "\"60ms\"\n");
     stop(&mut cluster);
 }
 
@@ -282,7 +282,7 @@ fn what_is_logged_is_changed_while_the_processes_run() {
     let (_, _, said) = cluster.ask(&["log-level", "warn", "--agent", "a"]);
     assert!(said.contains("a: warn, before crivello=debug,crivello_agent=trace"), "{said}");
     // Agent b logs new settings at level info; agent a no longer does.
-    cluster.tell(&["set", "politeness.delay=60ms"]);
+    cluster.run_ok(&["set", "politeness.delay=60ms"]);
     stop(&mut cluster);
     let [a, b] = ["a-1.log", "b-1.log"].map(|name| logs_of(&[cluster.dir().join(name)]));
     let heard = "politeness.delay changed";

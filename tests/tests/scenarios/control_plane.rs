@@ -52,12 +52,12 @@ fn nobody_joins_without_the_node_secret() {
     ] {
         let mut process = agent(&cluster, "rogue", log, &words);
         cluster.until("the agent is refused", |_| process.has_ended());
-        let said = process.said();
+        let said = process.log();
         assert!(said.contains(why) && said.contains("--node-secret-file"), "{log}: {said}");
         assert_eq!(process.wait().status.code(), Some(64), "{said}");
         assert_eq!(cluster.state("rogue"), None);
     }
-    assert!(cluster.said_by(COORDINATOR).contains("it sent no node secret"));
+    assert!(cluster.log_of(COORDINATOR).contains("it sent no node secret"));
     let _ = cluster.stop();
 }
 
@@ -189,7 +189,7 @@ fn people_reach_agents_only_by_tickets_that_work_at_one_agent_for_a_while() {
         assert!(refused.message().contains("has expired"), "{refused}");
     }
     // Commands request new ones.
-    cluster.tell(&["status"]);
+    cluster.run_ok(&["status"]);
     let _ = cluster.stop();
 }
 
@@ -205,11 +205,11 @@ fn an_agent_with_another_certificate_is_refused_until_a_person_accepts_it() {
     }
     let mut process = agent(&cluster, "b", "again", &certs.of("b"));
     cluster.until("the agent is refused", |_| process.has_ended());
-    let said = process.said();
+    let said = process.log();
     let (_, rest) = said.split_once("crivello accept-certificate ").expect("a hint");
     let words: Vec<&str> = rest.split(['`', ' ']).take(2).collect();
     assert_eq!(process.wait().status.code(), Some(64), "{said}");
-    cluster.tell(&["accept-certificate", words[0], words[1]]);
+    cluster.run_ok(&["accept-certificate", words[0], words[1]]);
     cluster.add("b");
     let _ = cluster.stop();
 }
@@ -238,7 +238,7 @@ fn a_node_in_the_deny_list_is_cut_off_at_once() {
     cluster.until("c is dead", |cluster| cluster.state("c").as_deref() == Some("dead"));
     let n = cluster.requests_of("a").len();
     cluster.until("the others go on", |cluster| cluster.requests_of("a").len() > n + 20);
-    let said = cluster.said_by(COORDINATOR);
+    let said = cluster.log_of(COORDINATOR);
     assert!(said.contains("is in the deny list"), "{said}");
 }
 
@@ -264,7 +264,7 @@ fn connections_without_a_call_are_few_and_short() {
         let took = cluster.web.log().now().since(begun);
         assert!(took < Duration::from_secs(25), "closed after {took:?}");
     }
-    cluster.tell(&["status"]);
+    cluster.run_ok(&["status"]);
     let _ = cluster.stop();
 }
 

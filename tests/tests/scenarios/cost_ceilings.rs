@@ -259,7 +259,7 @@ fn compressed_bombs() {
 #[test]
 fn responses_without_end() {
     let settings = Settings::default().fixed.fetch;
-    // What the buffers of both sockets hold beside what is read.
+    // Bytes in the buffers of both sockets, beside what is read.
     let buffers = 12 << 20;
     for (class, manner, read_max) in [
         ("endless bodies", Manner::EndlessBody, settings.body_size_max.0),

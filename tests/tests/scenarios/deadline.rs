@@ -34,7 +34,7 @@ fn a_crawl_whose_scenario_is_over_does_not_go_on() {
 }
 
 #[test]
-fn what_a_program_says_is_heard() {
+fn program_output_is_captured() {
     let said = output(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]));
     assert_eq!(said.status.code(), Some(3));
     assert_eq!((&said.stdout[..], &said.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));

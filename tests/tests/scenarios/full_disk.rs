@@ -27,7 +27,7 @@ fn assert_stopped(scene: &Scene, child: &mut Child) {
     let n_requests = scene.web.log().len();
     sleep(Duration::from_millis(1_500));
     assert_eq!(scene.web.log().len(), n_requests, "fetched although the disk is full");
-    assert!(child.try_wait().expect("waited for").is_none(), "the crawler ended: {}", scene.said());
+    assert!(child.try_wait().expect("waited for").is_none(), "the crawler ended: {}", scene.log());
 }
 
 /// Starts the crawl, fills the disk after this many requests until less than `rest` bytes are free,

@@ -54,7 +54,7 @@ fn client(certs: &Path) -> Client {
 /// Returns the scheme and address at which a member serves; its certificate is valid for that
 /// address.
 fn site(cluster: &mut Cluster, name: &str) -> (String, SocketAddr) {
-    let said = cluster.process(name).said();
+    let said = cluster.process(name).log();
     let (_, rest) = said.split_once(SAYS).unwrap_or_else(|| panic!("{name}: {said}"));
     let (scheme, rest) = rest.split_once("://").expect("a URL");
     let (address, _) = rest.split_once('/').expect("the end of the address");
@@ -130,12 +130,12 @@ fn numbers_and_dashboard_are_read_over_tls_with_the_token() {
     cluster.wait();
     let _ = cluster.stop();
     for name in ["a", COORDINATOR] {
-        assert!(!cluster.said_by(name).contains(token), "the token is in the log of {name}");
+        assert!(!cluster.log_of(name).contains(token), "the token is in the log of {name}");
     }
 }
 
 #[test]
-fn who_connects_and_says_nothing_keeps_nobody_out() {
+fn idle_connections_block_nobody() {
     let mut cluster = cluster().with(&["--http", "127.0.0.1:0"]).with_dashboard().start(1);
     let agent = site(&mut cluster, "a").1;
     for (name, at) in [("a", agent), (COORDINATOR, cluster.dashboard())] {
@@ -159,7 +159,7 @@ fn who_connects_and_says_nothing_keeps_nobody_out() {
 }
 
 #[test]
-fn what_is_half_a_door_is_refused() {
+fn incomplete_https_options_are_refused() {
     let cluster = cluster().with_certs(&["a"]);
     let certs = cluster.certs();
     let file = |name: &str| certs.dir().join(name).display().to_string();

@@ -126,11 +126,11 @@ fn the_nodes_of_a_cluster_have_one_key_and_none_takes_part_with_another() {
     }
     cluster.seed();
     cluster.wait_for_share(0.2);
-    assert_hidden(&key, "the status", &cluster.tell(&["status", "--json"]));
-    assert_hidden(&key, "the list of agents", &cluster.tell(&["agents", "--json"]));
+    assert_hidden(&key, "the status", &cluster.run_ok(&["status", "--json"]));
+    assert_hidden(&key, "the list of agents", &cluster.run_ok(&["agents", "--json"]));
     let page = cluster.web.seeds()[0].clone();
-    assert_hidden(&key, "the explanation", &cluster.tell(&["why", &page, "--json"]));
-    let said = cluster.process("a").said();
+    assert_hidden(&key, "the explanation", &cluster.run_ok(&["why", &page, "--json"]));
+    let said = cluster.process("a").log();
     let (_, metrics) = get(metrics_address(&said).expect("metrics are served"), "/metrics");
     assert_hidden(&key, "the metrics", &metrics);
 
@@ -144,12 +144,12 @@ fn the_nodes_of_a_cluster_have_one_key_and_none_takes_part_with_another() {
     other.write(&cluster.disk("b"), crawl_id).expect("written");
     let mut refused = start_refused(&cluster, "b");
     cluster.until("the agent with another key has ended", |_| refused.has_ended());
-    assert!(refused.said().contains("another identity key"), "{}", refused.said());
+    assert!(refused.log().contains("another identity key"), "{}", refused.log());
     assert!(!refused.wait().status.success());
     fs::remove_file(&path).expect("removed");
     let mut refused = start_refused(&cluster, "b");
     cluster.until("the agent without a key has ended", |_| refused.has_ended());
-    assert!(refused.said().contains("identity.key is missing"), "{}", refused.said());
+    assert!(refused.log().contains("identity.key is missing"), "{}", refused.log());
     let _ = refused.wait();
 
     // A copy from any other node repairs the loss, also that of the coordinator.
@@ -168,6 +168,6 @@ fn the_nodes_of_a_cluster_have_one_key_and_none_takes_part_with_another() {
     cluster.start_coordinator();
     cluster.finish(0);
     for name in [COORDINATOR, "a", "b"] {
-        assert_hidden(&key, &format!("{name}'s log"), &cluster.said_by(name));
+        assert_hidden(&key, &format!("{name}'s log"), &cluster.log_of(name));
     }
 }

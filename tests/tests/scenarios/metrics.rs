@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Returns the address of a member's metrics.
 fn address(cluster: &mut Cluster, name: &str) -> SocketAddr {
-    let said = cluster.process(name).said();
+    let said = cluster.process(name).log();
     metrics_address(&said).unwrap_or_else(|| panic!("{name}: {said}"))
 }
 

@@ -124,7 +124,7 @@ fn settings() -> Settings {
 }
 
 #[test]
-fn an_agent_tells_what_is_described() {
+fn agent_serves_the_described_metrics() {
     let dir = tempfile::tempdir().expect("a directory");
     let crawl =
         Crawl::open(settings(), dir.path(), &mut std::iter::empty()).expect("the crawl opens");
@@ -145,7 +145,7 @@ fn an_agent_tells_what_is_described() {
 }
 
 #[test]
-fn a_coordinator_tells_what_is_described() {
+fn coordinator_serves_the_described_metrics() {
     let dir = tempfile::tempdir().expect("a directory");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

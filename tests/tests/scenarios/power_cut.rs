@@ -41,7 +41,7 @@ fn power_cuts_lose_nothing_and_archive_nothing_twice() {
         sleep(Duration::from_millis(dice.random_range(0..300)));
         if child.try_wait().expect("waited for").is_some() {
             // On a fast machine the crawl may end before the last cuts.
-            assert!(cut >= n_cuts / 2, "cut {cut}: the crawler had ended: {}", scene.said());
+            assert!(cut >= n_cuts / 2, "cut {cut}: the crawler had ended: {}", scene.log());
             break;
         }
         if dice.random_bool(0.7) {

@@ -250,7 +250,7 @@ fn a_seed_at_a_denied_port_is_refused_with_the_reason() {
     let scene = Scene::new(Spec::new(7).size(1, 1, 2)).seeds(&["http://h0.site0.test:6379/"]);
     let scene = scene.allow_log_line("port-denied").allow_log_line("ports-allowed");
     let ended = scene.crawl();
-    let said = scene.said();
+    let said = scene.log();
     assert!(said.contains("fetch.ports-allowed"), "{said}");
     assert!(scene.web.log().entries().is_empty(), "{:?}", ended.code);
 }

@@ -76,21 +76,21 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
         ),
     ];
     for (name, process, by_us, by_them) in strangers {
-        cluster.until(&format!("{name} logs the reason"), |_| process.said().contains(by_them));
+        cluster.until(&format!("{name} logs the reason"), |_| process.log().contains(by_them));
         cluster.until(&format!("the other side logs why {name} is rejected"), |cluster| {
-            let said = cluster.said_by("coordinator");
+            let said = cluster.log_of("coordinator");
             said.lines().any(|line| line.contains("127.0.0.1:") && line.contains(by_us))
         });
         assert_eq!(cluster.state(name), None, "{name} was accepted");
         let _ = process.kill();
     }
-    let said = cluster.said_by("coordinator");
+    let said = cluster.log_of("coordinator");
     let lines = said.lines().filter(|line| line.contains("from another authority")).count();
     assert_eq!(lines, 1, "more than one line per minute:\n{said}");
 
     orders_need_the_token(&cluster, &certs, &theirs);
     let secrets = secrets(&certs);
-    let status = cluster.tell(&["status", "--json"]);
+    let status = cluster.run_ok(&["status", "--json"]);
     for name in ["coordinator", "a", "b"] {
         let id = cluster.process(name).id();
         let words = fs::read(format!("/proc/{id}/cmdline")).expect("read");
@@ -101,7 +101,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     cluster.finish(0);
     assert_eq!(shown(&secrets, &status), None, "{status}");
     for name in ["coordinator", "a", "b"] {
-        assert_eq!(shown(&secrets, &cluster.said_by(name)), None, "{name}'s log");
+        assert_eq!(shown(&secrets, &cluster.log_of(name)), None, "{name}'s log");
     }
 }
 
@@ -161,7 +161,7 @@ fn orders_need_the_token(cluster: &Cluster, certs: &Certs, theirs: &Certs) {
     command.args(["resume", "--coordinator", &url]).args(certs.tls_of("people"));
     let output = output_within(command.env("CRIVELLO_TOKEN_FILE", &right), DEADLINE);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = cluster.said_by("coordinator");
+    let said = cluster.log_of("coordinator");
     assert!(said.contains("is rejected: ListAgents: it sent no token"), "{said}");
 }
 
@@ -202,7 +202,7 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
 
     // An invalid file changes nothing.
     fs::write(certs.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
-    cluster.until("a logs it", |cluster| cluster.said_by("a").contains("stay in force"));
+    cluster.until("a logs it", |cluster| cluster.log_of("a").contains("stay in force"));
     cluster.drain("b");
     cluster.finish(0);
 }
@@ -219,7 +219,7 @@ fn the_secrets_change_under_a_cluster_that_works_on() {
     fs::write(&token, "short\n").expect("written");
     fs::write(&secret, "short\n").expect("written");
     for node in ["coordinator", "a"] {
-        cluster.until("the node logs it", |cluster| cluster.said_by(node).contains("is too short"));
+        cluster.until("the node logs it", |cluster| cluster.log_of(node).contains("is too short"));
     }
     let with_old = certs.clone().moved_to(&old);
     let url = cluster.url();
@@ -239,7 +239,7 @@ fn the_secrets_change_under_a_cluster_that_works_on() {
     {
         let line = format!("from now on, calls need the secret in {}", file.display());
         cluster.until(&format!("{node} uses the new file"), |cluster| {
-            cluster.said_by(node).contains(&line)
+            cluster.log_of(node).contains(&line)
         });
     }
     let (code, said) = ask(&with_old);
@@ -249,7 +249,7 @@ fn the_secrets_change_under_a_cluster_that_works_on() {
     // `wait` calls the agents, too.
     cluster.finish(0);
     for node in ["coordinator", "a", "b"] {
-        assert_eq!(shown(&secrets(&certs), &cluster.said_by(node)), None, "{node}'s log");
+        assert_eq!(shown(&secrets(&certs), &cluster.log_of(node)), None, "{node}'s log");
     }
 }
 
@@ -262,7 +262,7 @@ fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
     cluster.until("b is a member", |cluster| cluster.state("b").as_deref() == Some("active"));
     process.signal(Signal::TERM);
     cluster.until("b has ended", |_| process.has_ended());
-    let said = process.said();
+    let said = process.log();
     assert_eq!(process.wait().status.code(), Some(0), "{said}");
     assert_eq!(cluster.state("b"), None, "{said}");
     let _ = cluster.stop();
@@ -283,7 +283,7 @@ fn copy(from: &Path, to: &Path, prefix: &str) {
 fn wait_for_change(cluster: &mut Cluster, times: usize) {
     for node in ["coordinator", "a", "b"] {
         cluster.until(&format!("{node} uses the new files"), |cluster| {
-            let said = cluster.said_by(node);
+            let said = cluster.log_of(node);
             said.matches("new connections use").count() >= times
         });
     }

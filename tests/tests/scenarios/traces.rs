@@ -54,7 +54,7 @@ fn the<'a>(trace: &'a [Seen], stage: &str) -> &'a Seen {
 
 /// Returns the span in which the sieve let the URL through.
 fn sieved(trace: &[Seen]) -> Option<&Seen> {
-    let new = |seen: &&Seen| seen.span.name == "sieved" && seen.say("crivello.new") == "true";
+    let new = |seen: &&Seen| seen.span.name == "sieved" && seen.attribute("crivello.new") == "true";
     let mut new = trace.iter().filter(new);
     let first = new.next();
     assert!(new.next().is_none(), "passed the sieve twice: {trace:#?}");
@@ -85,15 +85,15 @@ fn check(cluster: &Cluster, trace: &[Seen], new: &Seen) {
     assert!(waited.span.end_time_unix_nano <= fetched.span.start_time_unix_nano);
     assert!(fetched.span.end_time_unix_nano <= parsed.span.start_time_unix_nano);
     assert!(parsed.span.end_time_unix_nano <= stored.span.end_time_unix_nano);
-    assert_eq!(waited.say("crivello.since"), "sieved");
-    assert!(!waited.say("crivello.reason").is_empty());
-    assert_eq!(fetched.say("http.response.status_code"), "200");
-    assert_eq!(fetched.say("url.full"), new.say("url.full"));
-    let file = cluster.disk(owner).join("warc").join(stored.say("crivello.archive.file"));
+    assert_eq!(waited.attribute("crivello.since"), "sieved");
+    assert!(!waited.attribute("crivello.reason").is_empty());
+    assert_eq!(fetched.attribute("http.response.status_code"), "200");
+    assert_eq!(fetched.attribute("url.full"), new.attribute("url.full"));
+    let file = cluster.disk(owner).join("warc").join(stored.attribute("crivello.archive.file"));
     assert!(file.is_file(), "{}", file.display());
-    let owners = assigned.say("crivello.owners").split_whitespace();
+    let owners = assigned.attribute("crivello.owners").split_whitespace();
     let links = owners.filter_map(|owner| owner.split_once(':')?.1.parse::<u64>().ok());
-    assert_eq!(links.sum::<u64>().to_string(), assigned.say("crivello.links"));
+    assert_eq!(links.sum::<u64>().to_string(), assigned.attribute("crivello.links"));
     for seen in trace {
         assert!(seen.span.start_time_unix_nano <= seen.span.end_time_unix_nano, "{seen:?}");
     }
@@ -112,11 +112,14 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
     let (mut n_pages, mut n_crossed) = (0, 0);
     let traces = traces(collector.spans());
     for trace in traces.values() {
-        let urls: HashSet<&str> =
-            trace.iter().map(|seen| seen.say("url.full")).filter(|url| !url.is_empty()).collect();
+        let urls: HashSet<&str> = trace
+            .iter()
+            .map(|seen| seen.attribute("url.full"))
+            .filter(|url| !url.is_empty())
+            .collect();
         assert_eq!(urls.len(), 1, "several URLs in one trace: {trace:#?}");
         let Some(new) = sieved(trace) else { continue };
-        let is_page = trace.iter().any(|seen| seen.say("http.response.status_code") == "200");
+        let is_page = trace.iter().any(|seen| seen.attribute("http.response.status_code") == "200");
         if !is_page {
             continue;
         }
@@ -135,7 +138,10 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
             // The page with the link has its own trace.
             if let Some(link) = found.span.links.first() {
                 let page = &traces[&link.trace_id];
-                assert_eq!(the(page, "fetched").say("url.full"), found.say("crivello.page"));
+                assert_eq!(
+                    the(page, "fetched").attribute("url.full"),
+                    found.attribute("crivello.page")
+                );
                 assert_eq!(link.span_id, the(page, "assigned").span.span_id);
             }
         }
@@ -216,8 +222,8 @@ fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_sa
     let bad: Vec<&Seen> = spans.iter().filter(|s| s.span.name == "fetched").collect();
     assert!(!bad.is_empty());
     for seen in &bad {
-        assert!(seen.is_error() && !seen.say("error.type").is_empty(), "{seen:?}");
-        assert!(seen.say("url.full").contains("broken.test"), "{seen:?}");
+        assert!(seen.is_error() && !seen.attribute("error.type").is_empty(), "{seen:?}");
+        assert!(seen.attribute("url.full").contains("broken.test"), "{seen:?}");
     }
     assert!(spans.iter().all(|s| !["found", "sieved"].contains(&s.span.name.as_str())));
 
@@ -226,7 +232,8 @@ fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_sa
         lines.map(|line| serde_json::from_str(line).expect("a JSON object per line")).collect();
     for seen in bad {
         let id: String = seen.span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let said = lines.iter().any(|l| l["trace_id"] == *id && l["url"] == *seen.say("url.full"));
+        let said =
+            lines.iter().any(|l| l["trace_id"] == *id && l["url"] == *seen.attribute("url.full"));
         assert!(said, "no line with {id}:\n{}", ended.stderr);
     }
 }

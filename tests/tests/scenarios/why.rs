@@ -62,7 +62,7 @@ fn until_it_waits_for(cluster: &mut Cluster, host: &str, reason: &str, part: &st
         status = why(cluster, host).1["host"].clone();
         status["wait"]["reason"] == reason
             && cluster
-                .tell(&["why", host])
+                .run_ok(&["why", host])
                 .lines()
                 .any(|line| line.trim_start().starts_with("next") && line.contains(part))
     });
@@ -102,9 +102,9 @@ fn each_waiting_host_is_explained_by_its_rule() {
     let host = until_it_waits_for(&mut cluster, "refused.test", "robots-unreachable", refused);
     assert_eq!(host["fetches"][0]["failure"], "connect-refused", "{host}");
     assert!(host["address"].as_str().is_some_and(|at| at.starts_with("127.")), "{host}");
-    cluster.tell(&["pause"]);
+    cluster.run_ok(&["pause"]);
     until_it_waits_for(&mut cluster, "plain.test", "crawl-paused", "crivello resume");
-    let text = cluster.tell(&["why", "plain.test"]);
+    let text = cluster.run_ok(&["why", "plain.test"]);
     assert!(text.contains("next     the crawl is paused;"), "{text}");
     assert!(text.contains(", 1 replica at "), "{text}");
     let _ = cluster.stop();
@@ -115,7 +115,7 @@ fn each_url_is_explained_by_what_happened_to_it() {
     let mut cluster = cluster().start(2);
     let private = url(&cluster, "careful.test", "/private/x");
     cluster.seed();
-    cluster.tell(&["seed", &private]);
+    cluster.run_ok(&["seed", &private]);
 
     let first = url(&cluster, "plain.test", "/");
     cluster.until("the first page is archived", |c| why(c, &first).1["url"]["fate"] == "fetched");
@@ -144,7 +144,7 @@ fn each_url_is_explained_by_what_happened_to_it() {
     let page = why(&cluster, &private).1["url"].clone();
     assert_eq!(page["discard"], "robots", "{page}");
     assert_eq!(page["rule"]["robots_rule"]["text"], "Disallow: /private/", "{page}");
-    let text = cluster.tell(&["why", &private]);
+    let text = cluster.run_ok(&["why", &private]);
     assert!(text.contains("Disallow: /private/ (robots)\n"), "{text}");
 
     let (all, answer) = why(&cluster, "http://stranger.test/x");
@@ -153,7 +153,7 @@ fn each_url_is_explained_by_what_happened_to_it() {
     let never = url(&cluster, "plain.test", "/never/x");
     let page = why(&cluster, &never).1["url"].clone();
     assert_eq!((&page["fate"], &page["discard"]), (&"rejected".into(), &"out-of-scope".into()));
-    let text = cluster.tell(&["why", &never]);
+    let text = cluster.run_ok(&["why", &never]);
     let rule = "rule 1 of links.exclude matches: path-prefix \"/never\"";
     assert!(text.contains(rule), "{text}");
     let _ = cluster.stop();
@@ -192,7 +192,7 @@ fn an_owner_that_is_gone_is_named_and_a_replica_explains_what_it_knows() {
     let owner = agents(&all).iter().find(|agent| agent["id"] == answer["agent"]);
     let owner = owner.expect("the owner")["name"].as_str().expect("a name").to_owned();
     cluster.kill9(&owner);
-    let text = cluster.tell(&["why", "plain.test"]);
+    let text = cluster.run_ok(&["why", "plain.test"]);
     let line = text.lines().nth(1).unwrap_or_default();
     assert!(
         line.contains(&format!("agent {owner} (id ")) && line.contains("cannot be reached"),

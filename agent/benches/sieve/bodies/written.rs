@@ -1,4 +1,4 @@
-//! Bytes that this process has written, as `/proc` tells them.
+//! Bytes that this process has written, as `/proc` reports them.
 
 /// Bytes given to all calls that write, whether they have reached the disk or not.
 pub fn bytes_written() -> u64 {

@@ -128,7 +128,7 @@ fn a_page_whose_links_are_on_their_way_is_queued_to_others_and_fetched_once_here
     assert_eq!(model.rows().queued.len(), 1);
     model.take(Step::Kill);
     model.take(Step::Want(1));
-    assert!(model.on_desk().is_empty(), "this agent does not fetch it again");
+    assert!(model.hosts_on_workbench().is_empty(), "this agent does not fetch it again");
     model.take(Step::Safe);
     model.take(Step::Commit);
     model.recount();
@@ -145,14 +145,14 @@ fn hosts_with_large_rules_count_as_several() {
     model.take(Step::Find((0..60).collect()));
     model.take(Step::Commit);
     model.take(Step::Want(1_000));
-    let all = model.on_desk().len();
+    let all = model.hosts_on_workbench().len();
     assert!(all >= 4, "{all} hosts");
     model.learn(&rules);
     (0..all).for_each(|_| model.take(Step::Leave { pick: 0, rest_ms: None }));
     model.take(Step::Commit);
     for n in 1..=all {
         model.take(Step::Want(5));
-        assert_eq!(model.on_desk().len(), n, "an order of five gets one such host");
+        assert_eq!(model.hosts_on_workbench().len(), n, "an order of five gets one such host");
     }
     model.drain();
 }
@@ -166,7 +166,7 @@ fn what_a_host_gives_back_is_handed_out_again_in_its_turn() {
     for step in [Step::Want(3), Step::Return { pick: 0, keep: 5 }, Step::Refill(0)] {
         model.take(step);
     }
-    let host = model.on_desk()[0];
+    let host = model.hosts_on_workbench()[0];
     assert!(model.window(host) >= 13, "all of the host's queue");
     model.drain();
 }

@@ -1,7 +1,7 @@
 //! A simple model of the crawl database: maps in memory, compared with a real one on disk.
 
-mod desk;
 pub mod exchange;
+mod workbench;
 
 use super::super::CrawlDb;
 use crate::messages::{Commit, PageEnd, PendingPage};
@@ -57,7 +57,7 @@ pub enum Step {
 }
 
 /// A host on the model's workbench.
-struct OnDesk {
+struct OnWorkbench {
     window: Vec<Queued>,
     pages_left: u64,
     state: HostState,
@@ -74,12 +74,12 @@ pub struct Model {
     /// Status of all pages.
     pub status: u16,
     now: Timestamp,
-    desk: BTreeMap<HostKey, OnDesk>,
+    workbench: BTreeMap<HostKey, OnWorkbench>,
     names: BTreeMap<HostKey, Arc<str>>,
     group: Commit,
     pending_pages: Vec<PendingPage>,
     /// Facts of all commits so far.
-    pub told: Vec<Fact>,
+    pub changes: Vec<Fact>,
     /// True if other agents' facts are among the rows.
     merged: bool,
     found: BTreeSet<UrlHash>,
@@ -106,11 +106,11 @@ impl Model {
             n_hosts,
             status: 200,
             now: Timestamp::from_secs(1_000_000),
-            desk: BTreeMap::new(),
+            workbench: BTreeMap::new(),
             names: BTreeMap::new(),
             group: Commit::default(),
             pending_pages: Vec::new(),
-            told: Vec::new(),
+            changes: Vec::new(),
             merged: false,
             found: BTreeSet::new(),
             dealt_with: BTreeSet::new(),
@@ -149,7 +149,7 @@ impl Model {
     pub fn learn(&mut self, rules: &Arc<Rules>) {
         let origin = Origin { scheme: Scheme::Http, port: 80 };
         let at = self.now;
-        for host in self.on_desk() {
+        for host in self.hosts_on_workbench() {
             let record = RobotsRecord {
                 asked: at,
                 fetched: at,
@@ -161,13 +161,13 @@ impl Model {
         }
     }
 
-    pub fn on_desk(&self) -> Vec<HostKey> {
-        self.desk.keys().copied().collect()
+    pub fn hosts_on_workbench(&self) -> Vec<HostKey> {
+        self.workbench.keys().copied().collect()
     }
 
     /// Returns the number of a host's URLs on the workbench.
     pub fn window(&self, host: HostKey) -> usize {
-        self.desk[&host].window.len()
+        self.workbench[&host].window.len()
     }
 
     pub fn failures(&mut self, kind: Failure) -> u64 {
@@ -213,7 +213,7 @@ impl Model {
             Step::Fetch { pick, n } => self.fetch(pick, n),
             Step::Leave { pick, rest_ms } => self.leave(pick, rest_ms),
             Step::Refill(pick) => {
-                if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
+                if let Some(host) = self.pick(pick).filter(|host| !self.workbench[host].called) {
                     self.crawldb().on_workbench(ToFrontier::Refill { host });
                     self.serve();
                 }
@@ -221,7 +221,7 @@ impl Model {
             Step::Return { pick, keep } => self.give_back(pick, keep),
             Step::Call(n) => {
                 let Found { url, host, .. } = self.url(n);
-                if !self.desk.contains_key(&host) {
+                if !self.workbench.contains_key(&host) {
                     self.crawldb()
                         .on_workbench(ToFrontier::RequestHost { host, name: url.host().into() });
                     self.serve();
@@ -245,8 +245,8 @@ impl Model {
     }
 
     fn pick(&self, pick: u16) -> Option<HostKey> {
-        let n = self.desk.len();
-        (n > 0).then(|| *self.desk.keys().nth(usize::from(pick) % n).unwrap())
+        let n = self.workbench.len();
+        (n > 0).then(|| *self.workbench.keys().nth(usize::from(pick) % n).unwrap())
     }
 
     fn serve(&mut self) {
@@ -259,13 +259,13 @@ impl Model {
                     self.check_window(due.host, &due.urls);
                     let called = due.urls.is_empty();
                     let (window, pages_left) = (due.urls, due.pages_left);
-                    let on_desk = OnDesk { window, pages_left, state: due.state, called };
-                    let before = self.desk.insert(due.host, on_desk);
+                    let host = OnWorkbench { window, pages_left, state: due.state, called };
+                    let before = self.workbench.insert(due.host, host);
                     assert!(before.is_none(), "a host was handed out twice");
                 }
                 ToWorkbench::MoreUrls { host, urls, .. } => {
                     self.check_window(host, &urls);
-                    self.desk.get_mut(&host).unwrap().window.extend(urls);
+                    self.workbench.get_mut(&host).unwrap().window.extend(urls);
                 }
                 ToWorkbench::NotOwned { .. } | ToWorkbench::Recall { .. } => {
                     panic!("unexpected message: all groups may be fetched")
@@ -277,7 +277,7 @@ impl Model {
     /// Checks that no URL is finished or handed out already, and that all are in the order of first
     /// appearance.
     fn check_window(&self, host: HostKey, urls: &[Queued]) {
-        let mut last = self.desk.get(&host).and_then(|d| d.window.last()).map(|u| u.queue_key);
+        let mut last = self.workbench.get(&host).and_then(|d| d.window.last()).map(|u| u.queue_key);
         for url in urls {
             assert!(last < Some(url.queue_key), "out of order");
             last = Some(url.queue_key);
@@ -301,7 +301,7 @@ impl Model {
         let now = self.now;
         self.crawldb().apply(&mut group, now).unwrap();
         self.disk.as_ref().unwrap().commit(&group.batch).unwrap();
-        self.told.append(&mut group.changes);
+        self.changes.append(&mut group.changes);
         self.pending_pages.append(&mut group.pending);
         self.found.append(&mut self.found_open);
         for (page, _) in &group.pages {
@@ -338,7 +338,7 @@ impl Model {
         self.pending_pages.append(&mut self.group.routing.released);
         self.group = Commit::default();
         self.found_open.clear();
-        self.desk.clear();
+        self.workbench.clear();
         self.dropping.clear();
         (self.crawldb, self.disk) = (None, None);
         self.open();
@@ -360,11 +360,11 @@ impl Model {
             }
             self.crawldb().on_workbench(ToFrontier::WantHosts { hosts: 3 });
             self.serve();
-            for pick in (0..self.on_desk().len()).rev() {
+            for pick in (0..self.hosts_on_workbench().len()).rev() {
                 let pick = u16::try_from(pick).unwrap();
                 self.fetch(pick, u8::MAX);
-                let desk = self.desk.values().nth(usize::from(pick)).unwrap();
-                match (desk.window.is_empty(), desk.pages_left) {
+                let workbench = self.workbench.values().nth(usize::from(pick)).unwrap();
+                match (workbench.window.is_empty(), workbench.pages_left) {
                     (_, 0) => self.reach_limit(pick),
                     (true, _) => self.leave(pick, Some(0)),
                     (false, _) => {}

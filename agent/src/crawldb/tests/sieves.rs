@@ -84,7 +84,7 @@ fn the_body_may_be_another_at_each_start() {
 }
 
 #[test]
-fn what_a_body_in_memory_holds_and_loses_is_told() {
+fn memory_sieve_reports_size_and_losses() {
     for kind in ALL {
         let dir = tempfile::tempdir().unwrap();
         let mut db = TestCrawlDb::open(dir.path(), kind);

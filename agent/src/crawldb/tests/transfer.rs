@@ -24,9 +24,9 @@ fn agent(steps: Vec<Step>) -> Model {
 }
 
 /// Creates an agent that received all these facts, in this order.
-fn told(chunks: &[&[Vec<Fact>]]) -> Model {
+fn import_all(chunks: &[&[Vec<Fact>]]) -> Model {
     let mut model = Model::new(HOSTS);
-    chunks.iter().copied().flatten().for_each(|facts| model.hear(facts));
+    chunks.iter().copied().flatten().for_each(|facts| model.import(facts));
     model.recount();
     model
 }
@@ -35,32 +35,32 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..Default::default() })]
 
     #[test]
-    fn what_is_told_is_known_over_kills(
+    fn imported_facts_survive_kills(
         steps in steps(),
         bytes_max in 1usize..4_000,
         kills in prop::collection::vec(1usize..20, 0..4),
     ) {
         let mut a = agent(steps);
         a.recount();
-        let chunks = a.tell(bytes_max);
+        let chunks = a.export(bytes_max);
         let mut b = Model::new(HOSTS);
         for n in kills {
             // Interrupted after `n` chunks, and started again.
-            chunks.iter().take(n).for_each(|facts| b.hear(facts));
+            chunks.iter().take(n).for_each(|facts| b.import(facts));
             b.take(Step::Kill);
             b.recount();
         }
-        chunks.iter().for_each(|facts| b.hear(facts));
+        chunks.iter().for_each(|facts| b.import(facts));
         b.recount();
         prop_assert_eq!(a.rows(), b.rows());
     }
 
     #[test]
-    fn who_hears_all_news_knows_all(steps in steps()) {
+    fn receiver_of_all_facts_has_all_rows(steps in steps()) {
         let steps = steps.into_iter().filter(|step| !matches!(step, Step::Kill));
         let mut a = agent(steps.collect());
-        let news = std::mem::take(&mut a.told);
-        let mut b = told(&[&[news]]);
+        let changes = std::mem::take(&mut a.changes);
+        let mut b = import_all(&[&[changes]]);
         b.recount();
         let (a, b) = (a.rows().sorted(), b.rows().sorted());
         prop_assert_eq!((a.done, a.queued, a.robots), (b.done, b.queued, b.robots));
@@ -68,27 +68,27 @@ proptest! {
     }
 
     #[test]
-    fn the_order_and_the_number_of_tellings_do_not_matter(a in steps(), b in steps(), c in steps()) {
-        let [a, b, c] = [a, b, c].map(|steps| agent(steps).tell(1_000));
-        let abc = told(&[&a, &b, &c]).rows().sorted();
-        prop_assert_eq!(&abc, &told(&[&c, &a, &b, &a]).rows().sorted());
+    fn agents_with_all_facts_agree(a in steps(), b in steps(), c in steps()) {
+        let [a, b, c] = [a, b, c].map(|steps| agent(steps).export(1_000));
+        let abc = import_all(&[&a, &b, &c]).rows().sorted();
+        prop_assert_eq!(&abc, &import_all(&[&c, &a, &b, &a]).rows().sorted());
         let one: Vec<Fact> = b.iter().chain(&c).chain(&a).chain(&c).flatten().cloned().collect();
-        prop_assert_eq!(&abc, &told(&[&[one]]).rows().sorted(), "merged in one commit");
-        let bc = told(&[&b, &c]).tell(500);
-        prop_assert_eq!(&abc, &told(&[&bc, &a]).rows().sorted(), "merged in another order");
+        prop_assert_eq!(&abc, &import_all(&[&[one]]).rows().sorted(), "merged in one commit");
+        let bc = import_all(&[&b, &c]).export(500);
+        prop_assert_eq!(&abc, &import_all(&[&bc, &a]).rows().sorted(), "merged in another order");
     }
 
     #[test]
-    fn an_agent_that_hears_of_others_while_it_crawls_ends_with_all_of_it(
+    fn agent_that_imports_while_it_crawls_has_all_facts(
         other in steps(),
         before in steps(),
         after in steps(),
     ) {
         let mut other = agent(other);
-        let chunks = other.tell(1_000);
+        let chunks = other.export(1_000);
         let mut model = Model::new(HOSTS);
         before.into_iter().for_each(|step| model.take(step));
-        chunks.iter().for_each(|facts| model.hear(facts));
+        chunks.iter().for_each(|facts| model.import(facts));
         after.into_iter().for_each(|step| model.take(step));
         model.take(Step::Commit);
         model.recount();
@@ -108,7 +108,7 @@ proptest! {
     ) {
         let mut a = agent(steps);
         let before = a.rows();
-        let (fetched, chunks) = (a.fetched(), a.tell(1_000));
+        let (fetched, chunks) = (a.fetched(), a.export(1_000));
         for n in kills {
             a.lose_archive(n);
             a.take(Step::Kill);
@@ -123,11 +123,11 @@ proptest! {
         let n = |rows: &Rows| rows.queued.values().map(Vec::len).sum::<usize>();
         prop_assert_eq!(n(&after), n(&before) + fetched.len());
         // Facts that still report the pages as fetched change nothing.
-        chunks.iter().for_each(|facts| a.hear(facts));
+        chunks.iter().for_each(|facts| a.import(facts));
         a.recount();
         prop_assert_eq!(&a.rows().done, &set_aside);
         a.take(Step::Kill);
-        agent(other).tell(1_000).iter().for_each(|facts| a.hear(facts));
+        agent(other).export(1_000).iter().for_each(|facts| a.import(facts));
         a.recount();
         prop_assert!(a.fetched().is_empty(), "a fact of another agent restored a lost page");
     }
@@ -142,12 +142,12 @@ proptest! {
         alone.learn_of_loss();
         while alone.look_through().1 {}
         let mut a = agent(steps);
-        let mut b = told(&[&a.tell(1_000)]);
+        let mut b = import_all(&[&a.export(1_000)]);
         [&mut a, &mut b].into_iter().for_each(Model::learn_of_loss);
         let mut step = |a_s: bool| {
             let (one, other) = if a_s { (&mut a, &mut b) } else { (&mut b, &mut a) };
-            let (news, more) = one.look_through();
-            other.hear(&news);
+            let (facts, more) = one.look_through();
+            other.import(&facts);
             more
         };
         for a_s in turns {
@@ -164,8 +164,8 @@ proptest! {
 
     #[test]
     fn a_deleted_group_leaves_nothing_over_kills(steps in steps(), kills in 0usize..6) {
-        let chunks = agent(steps).tell(1_000);
-        let mut model = told(&[&chunks]);
+        let chunks = agent(steps).export(1_000);
+        let mut model = import_all(&[&chunks]);
         let Some(&group) = model.groups().first() else { return Ok(()) };
         let mut expected = model.rows();
         expected.done.retain(|&(of, _)| of != group);
@@ -182,9 +182,9 @@ proptest! {
         prop_assert_eq!(model.rows(), expected);
         model.recount();
         // The group can be transferred again.
-        chunks.iter().for_each(|facts| model.hear(facts));
+        chunks.iter().for_each(|facts| model.import(facts));
         model.recount();
-        prop_assert_eq!(model.rows(), told(&[&chunks]).rows());
+        prop_assert_eq!(model.rows(), import_all(&[&chunks]).rows());
     }
 
     #[test]
@@ -193,8 +193,8 @@ proptest! {
         n_jobs in 0usize..6,
         kills in any::<bool>(),
     ) {
-        let chunks = agent(steps).tell(1_000);
-        let mut model = told(&[&chunks]);
+        let chunks = agent(steps).export(1_000);
+        let mut model = import_all(&[&chunks]);
         let Some(&group) = model.groups().first() else { return Ok(()) };
         model.delete(group);
         for _ in 0..n_jobs {
@@ -202,15 +202,15 @@ proptest! {
         }
         model.cancel_deletion(group);
         // The fact of one host is enough; the others follow after a kill or without one.
-        chunks.iter().take(1).for_each(|facts| model.hear(facts));
+        chunks.iter().take(1).for_each(|facts| model.import(facts));
         if kills {
             model.take(Step::Kill);
         }
         prop_assert!(!model.job(), "the deletion goes on");
-        chunks.iter().for_each(|facts| model.hear(facts));
+        chunks.iter().for_each(|facts| model.import(facts));
         model.recount();
         // What was left comes before what arrived.
-        prop_assert_eq!(model.rows().sorted(), told(&[&chunks]).rows().sorted());
+        prop_assert_eq!(model.rows().sorted(), import_all(&[&chunks]).rows().sorted());
     }
 
     #[test]
@@ -218,7 +218,7 @@ proptest! {
         steps in steps(),
         turns in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..6),
     ) {
-        let mut model = told(&[&agent(steps).tell(1_000)]);
+        let mut model = import_all(&[&agent(steps).export(1_000)]);
         let Some(&group) = model.rows().queued.keys().map(|host| &host.group).next() else {
             return Ok(());
         };
@@ -285,11 +285,11 @@ fn tags_are_in_the_commit_and_in_order() {
 #[test]
 fn a_group_that_is_taken_in_for_later_is_scheduled_once_it_is_opened() {
     let mut all = agent(vec![Step::Find((0..30).collect())]);
-    let chunks = all.tell(1_000);
+    let chunks = all.export(1_000);
     let mut model = Model::new(HOSTS);
     let groups = all.groups();
     groups.iter().for_each(|&group| model.set_role(group, Some(pending())));
-    chunks.iter().for_each(|facts| model.hear(facts));
+    chunks.iter().for_each(|facts| model.import(facts));
     model.recount();
     assert!(model.scheduled().is_empty());
     groups.iter().for_each(|&group| model.open_or_close(group, true));

@@ -1,5 +1,5 @@
-//! What heartbeats say about the life of this agent: whether its engines make progress, and which
-//! other agents it cannot reach.
+//! Liveness reported in heartbeats: progress of the engines, and other agents that this agent cannot
+//! reach.
 
 use crate::shared::Shared;
 use crivello_common::time::Timestamp;
@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Pause between two looks at the engines. They make several rounds in it, even when they are idle.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Pause between two checks of the engines. They make several rounds in it, even when they are idle.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Time without progress from which on it is reported. Shorter pauses are usual.
 pub const REPORTED_FROM: Duration = Duration::from_secs(2);
 
@@ -31,13 +31,13 @@ impl Liveness {
         let rounds = || [&status.writer_rounds, &status.scheduler_rounds, &status.results];
         let mut seen = rounds().map(|rounds| rounds.load(Relaxed));
         let mut still = [Duration::ZERO; 3];
-        let mut looked_at = shared.clock.now();
+        let mut checked_at = shared.clock.now();
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             let now = shared.clock.now();
             // While the whole process is suspended, its engines are not stuck.
-            let passed = now.since(looked_at).min(2 * LOOK_EVERY);
-            looked_at = now;
+            let passed = now.since(checked_at).min(2 * CHECK_INTERVAL);
+            checked_at = now;
             let disk_full = status.disk_full.load(Relaxed);
             let pipeline = &shared.pipeline;
             // The parsers have nothing to do, or wait for the writer.
@@ -128,18 +128,18 @@ mod tests {
                 }
             }
         };
-        run(1, REPORTED_FROM + 8 * LOOK_EVERY).await;
+        run(1, REPORTED_FROM + 8 * CHECK_INTERVAL).await;
         assert!(liveness.stalled() >= REPORTED_FROM, "an engine that stands still is not noticed");
-        run(2, 4 * LOOK_EVERY).await;
+        run(2, 4 * CHECK_INTERVAL).await;
         assert_eq!(liveness.stalled(), Duration::ZERO, "an idle agent counts as stuck");
         // A page waits for the parsers, and none of them makes progress.
         shared.pipeline.enter(1);
-        run(2, REPORTED_FROM + 8 * LOOK_EVERY).await;
+        run(2, REPORTED_FROM + 8 * CHECK_INTERVAL).await;
         assert!(liveness.stalled() >= REPORTED_FROM, "parsers that are stuck are not noticed");
-        run(3, 4 * LOOK_EVERY).await;
+        run(3, 4 * CHECK_INTERVAL).await;
         assert_eq!(liveness.stalled(), Duration::ZERO, "busy parsers count as stuck");
         shared.status.disk_full.store(true, Relaxed);
-        run(3, REPORTED_FROM + 8 * LOOK_EVERY).await;
+        run(3, REPORTED_FROM + 8 * CHECK_INTERVAL).await;
         assert!(liveness.stalled() >= REPORTED_FROM, "a full disk is not noticed");
         watch.abort();
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 /// Pause between two checks whether pages run low.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of pages that are useful before any visit is in flight.
 const FIRST: u64 = 16;
 /// Number of useful pages for each visit in flight: twice what it may fetch before the next
@@ -39,7 +39,7 @@ impl PageQuotaClient {
     /// Returns once more pages should be requested, at the earliest after one pause.
     pub async fn runs_short(shared: &Shared) {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             if is_short(shared) {
                 return;
             }
@@ -54,7 +54,7 @@ impl PageQuotaClient {
             self.limit = None;
             return None;
         };
-        let left = self.keep_up(shared, left);
+        let left = self.adopt_limit(shared, left);
         // Pages in flight when the limit was set belong to no quota, so they are no credit either.
         self.allowed = self.allowed.max(shared.status.totals.lock().0.pages);
         let surplus = match (leaving, self.is_scarce) {
@@ -79,7 +79,7 @@ impl PageQuotaClient {
 
     /// Drops the whole remaining quota if the limit has changed, because it is granted anew. Returns
     /// the pages then left.
-    fn keep_up(&mut self, shared: &Shared, left: u64) -> u64 {
+    fn adopt_limit(&mut self, shared: &Shared, left: u64) -> u64 {
         let limit = shared.live.latest().live.limits.pages_max;
         if limit == self.limit {
             return left;
@@ -110,7 +110,7 @@ impl PageQuotaClient {
 /// Returns the number of pages that could be fetched soon; 0 if all hosts rest.
 fn useful(shared: &Shared) -> u64 {
     let visits = shared.status.visits.load(Acquire) as u64;
-    let ready = shared.status.census.lock().ips_ready > 0 || visits > 0;
+    let ready = shared.status.workbench.lock().ips_ready > 0 || visits > 0;
     let queued = shared.status.totals.lock().0.own_queued;
     if ready { queued.min(FIRST + A_VISIT * visits) } else { 0 }
 }

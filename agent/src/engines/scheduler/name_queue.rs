@@ -1,7 +1,7 @@
 //! Queue of names to resolve: registrable domains take turns, and each has a bounded number of
 //! look-ups at once and per second. Pure: `now` is an argument.
 //!
-//! A domain has two lines: one for names that had an address before, one for all others. So names
+//! A domain has two queues: one for names that had an address before, one for all others. So names
 //! that strangers invent delay neither the look-ups of other domains nor those of the hosts that
 //! exist, and the name servers of a domain are never flooded.
 
@@ -19,11 +19,11 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A registrable domain, and true for its names that had an address before.
-type LineKey = (Arc<str>, bool);
+type DomainQueueKey = (Arc<str>, bool);
 
-/// The names of one line, and what bounds their look-ups.
+/// Names of a domain that wait, and the bounds of their look-ups.
 #[derive(Debug, Default)]
-struct Line {
+struct DomainQueue {
     names: VecDeque<NameRequest>,
     in_flight: u32,
     /// Time of the next look-up at the permitted rate; at most a second in the past counts.
@@ -35,27 +35,27 @@ struct Line {
 /// Names that wait for their look-up.
 #[derive(Debug)]
 pub struct NameQueue {
-    /// Maximum number of look-ups of a line, at once and per second.
+    /// Maximum number of look-ups of a domain queue, at once and per second.
     max: u32,
-    lines: HashMap<LineKey, Line>,
-    /// Lines that may begin a look-up, in turns.
-    ready: VecDeque<LineKey>,
-    /// Other lines with names, or with a rate to remember, by the time of their next look-up.
-    waiting: BTreeSet<(Timestamp, LineKey)>,
-    /// Lines of the look-ups of each host that have begun and not ended. There may be several, if
+    queues: HashMap<DomainQueueKey, DomainQueue>,
+    /// Queues that may begin a look-up, in turns.
+    ready: VecDeque<DomainQueueKey>,
+    /// Other queues with names, or with a rate to remember, by the time of their next look-up.
+    waiting: BTreeSet<(Timestamp, DomainQueueKey)>,
+    /// Queues of the look-ups of each host that have begun and not ended. There may be several, if
     /// the host has left and come back meanwhile.
-    in_flight: HashMap<HostKey, SmallVec<[LineKey; 1]>>,
+    in_flight: HashMap<HostKey, SmallVec<[DomainQueueKey; 1]>>,
     n_in_flight: usize,
     len: usize,
 }
 
 impl NameQueue {
-    /// Creates an empty queue with at most `max` look-ups of a line, at once and per second.
+    /// Creates an empty queue with at most `max` look-ups of a domain queue, at once and per second.
     #[must_use]
     pub fn new(max: u32) -> Self {
         Self {
             max: max.max(1),
-            lines: HashMap::default(),
+            queues: HashMap::default(),
             ready: VecDeque::new(),
             waiting: BTreeSet::new(),
             in_flight: HashMap::default(),
@@ -81,7 +81,7 @@ impl NameQueue {
         let domain = group_name(&name.name, AssignBy::Domain).into();
         let key = (domain, name.resolved);
         self.len += 1;
-        self.lines.entry(key.clone()).or_default().names.push_back(name);
+        self.queues.entry(key.clone()).or_default().names.push_back(name);
         self.place(key);
     }
 
@@ -90,12 +90,12 @@ impl NameQueue {
     pub fn pop(&mut self, now: Timestamp) -> Option<NameRequest> {
         self.collect_due(now);
         let key = self.ready.pop_front()?;
-        let line = self.lines.get_mut(&key)?;
-        line.is_placed = false;
-        let name = line.names.pop_front()?;
+        let queue = self.queues.get_mut(&key)?;
+        queue.is_placed = false;
+        let name = queue.names.pop_front()?;
         self.len -= 1;
-        line.in_flight += 1;
-        line.slot = line.slot.max(now - SECOND) + SECOND / self.max;
+        queue.in_flight += 1;
+        queue.slot = queue.slot.max(now - SECOND) + SECOND / self.max;
         self.in_flight.entry(name.host).or_default().push(key.clone());
         self.n_in_flight += 1;
         self.place(key);
@@ -104,42 +104,42 @@ impl NameQueue {
 
     /// Ends the look-up of a host's name.
     pub fn done(&mut self, host: HostKey) {
-        let Some(lines) = self.in_flight.get_mut(&host) else { return };
-        let key = lines.remove(0);
-        if lines.is_empty() {
+        let Some(queues) = self.in_flight.get_mut(&host) else { return };
+        let key = queues.remove(0);
+        if queues.is_empty() {
             self.in_flight.remove(&host);
         }
         self.n_in_flight -= 1;
-        if let Some(line) = self.lines.get_mut(&key) {
-            line.in_flight -= 1;
+        if let Some(queue) = self.queues.get_mut(&key) {
+            queue.in_flight -= 1;
         }
         self.place(key);
     }
 
-    /// Puts a line where it belongs: it waits for its next slot, or for the end of a look-up.
-    fn place(&mut self, key: LineKey) {
-        let Some(line) = self.lines.get_mut(&key) else { return };
+    /// Puts a queue where it belongs: it waits for its next slot, or for the end of a look-up.
+    fn place(&mut self, key: DomainQueueKey) {
+        let Some(queue) = self.queues.get_mut(&key) else { return };
         let is_blocked =
-            line.in_flight >= self.max || (line.names.is_empty() && line.in_flight > 0);
-        if line.is_placed || is_blocked {
+            queue.in_flight >= self.max || (queue.names.is_empty() && queue.in_flight > 0);
+        if queue.is_placed || is_blocked {
             return;
         }
-        line.is_placed = true;
-        self.waiting.insert((line.slot, key));
+        queue.is_placed = true;
+        self.waiting.insert((queue.slot, key));
     }
 
-    /// Moves the lines whose time has come to those that take turns, and forgets those without
+    /// Moves the queues whose time has come to those that take turns, and forgets those without
     /// names.
     fn collect_due(&mut self, now: Timestamp) {
         while self.waiting.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, key)) = self.waiting.pop_first() else { return };
-            let Some(line) = self.lines.get_mut(&key) else { continue };
-            if !line.names.is_empty() {
+            let Some(queue) = self.queues.get_mut(&key) else { continue };
+            if !queue.names.is_empty() {
                 self.ready.push_back(key);
-            } else if line.in_flight > 0 {
-                line.is_placed = false;
+            } else if queue.in_flight > 0 {
+                queue.is_placed = false;
             } else {
-                self.lines.remove(&key);
+                self.queues.remove(&key);
             }
         }
     }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same host may ask more than once, and be known by then.
+        /// A host may ask more than once, and have an address by then.
         #[test]
         fn every_name_gets_its_turn_and_nothing_is_kept(
             names in prop::collection::vec((0u8..5, 0u8..20, any::<bool>()), 0..80),
@@ -234,7 +234,7 @@ mod tests {
                 now = now + Duration::from_millis(100);
             }
             prop_assert_eq!(answered, asked.len());
-            prop_assert_eq!(queue.len() + queue.in_flight() + queue.lines.len() + queue.waiting.len(), 0);
+            prop_assert_eq!(queue.len() + queue.in_flight() + queue.queues.len() + queue.waiting.len(), 0);
         }
     }
 }

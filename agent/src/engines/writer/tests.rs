@@ -54,7 +54,7 @@ fn note() -> WriterMsg {
 #[test]
 fn notes_that_keep_coming_do_not_put_the_commit_off() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut writer, _desk) = writer(dir.path());
+    let (mut writer, _queues) = writer(dir.path());
     writer.add(note());
     let now = writer.shared.clock.now();
     assert!(!writer.is_due(now), "a commit is due too early");
@@ -70,7 +70,7 @@ fn notes_that_keep_coming_do_not_put_the_commit_off() {
 #[test]
 fn a_crawl_is_exhausted_only_once_its_visits_are_over() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut writer, _desk) = writer(dir.path());
+    let (mut writer, _queues) = writer(dir.path());
     writer.shared.status.visits.store(1, Relaxed);
     assert_eq!(writer.ended().unwrap(), None);
     writer.shared.status.visits.store(0, Relaxed);

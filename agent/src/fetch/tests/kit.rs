@@ -85,9 +85,9 @@ pub(super) fn context_of(
     settings: &Settings,
     sink: Arc<dyn Sink>,
 ) -> Result<FetchContext, FetchError> {
-    let (barred, rest_min) =
+    let (block_list, min_host_delay) =
         (BlockAndPauseList::of(&settings.live), MinHostDelay::of(&settings.live));
-    FetchContext::new(settings, Clock::start(), sink, barred, rest_min)
+    FetchContext::new(settings, Clock::start(), sink, block_list, min_host_delay)
 }
 
 /// Performs a visit and returns its results.

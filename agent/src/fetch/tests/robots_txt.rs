@@ -103,9 +103,9 @@ async fn a_file_that_broke_off_is_no_file() {
     assert_eq!(ended.verdict.signal, VisitSignal::Failed(Failure::Disconnected));
     let ended = ask(vec![Step::Reset]).await;
     assert!(matches!(found(&ended), RobotsOutcome::Unreachable));
-    let [told] = &ended.fetched[..] else { panic!("expected one result: {:?}", ended.fetched) };
-    assert!(matches!(told.outcome, FetchOutcome::Failed(Failure::Disconnected)), "{told:?}");
-    assert!(told.row.is_none());
+    let [fetched] = &ended.fetched[..] else { panic!("expected one result: {:?}", ended.fetched) };
+    assert!(matches!(fetched.outcome, FetchOutcome::Failed(Failure::Disconnected)), "{fetched:?}");
+    assert!(fetched.row.is_none());
 }
 
 const RULES: &str = "User-agent: *\nDisallow: /no\n";

@@ -20,7 +20,7 @@ pub fn explain_from_directory(
     dir: &Path,
     subject: &Subject,
 ) -> Result<v1::ExplainResponse, OpenError> {
-    let (settings, hasher, disk) = crawl_dir::look_into(dir)?;
+    let (settings, hasher, disk) = crawl_dir::open_read_only(dir)?;
     let rules = crate::process::links::LinkRules::compile(&settings.live, &settings.fixed, hasher);
     let rules = Arc::new(rules.map_err(|error| OpenError::Broken(error.to_string()))?);
     let key = hasher.host_key(subject.host());

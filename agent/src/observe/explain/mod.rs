@@ -152,7 +152,7 @@ impl Explainer {
             pipeline_is_full: !shared.pipeline.has_room(),
             visits: shared.status.visits.load(Relaxed) as u64,
             visits_max: shared.settings.fetch.visits_max.into(),
-            hosts_in_memory: shared.status.census.lock().hosts as u64,
+            hosts_in_memory: shared.status.workbench.lock().hosts as u64,
         }
     }
 

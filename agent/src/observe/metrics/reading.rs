@@ -9,7 +9,7 @@ use crate::progress::Snapshot;
 use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::Health;
-use crate::workbench::Census;
+use crate::workbench::WorkbenchStats;
 use crivello_common::metrics::Timer;
 use crivello_common::view::AgentState;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Reading {
     pub snapshot: Snapshot,
     pub totals: Totals,
     pub sieve: SieveCounts,
-    pub census: Census,
+    pub workbench: WorkbenchStats,
     /// Number of items in each queue, see [`queues`].
     pub queues: [(&'static str, usize); 9],
     pub health: Health,
@@ -66,7 +66,7 @@ impl Reading {
     pub fn take(sources: &Sources, member: Option<&ClusterSources>) -> Self {
         let shared = sources.shared.clone();
         let (totals, sieve) = shared.status.totals.lock().clone();
-        let census = *shared.status.census.lock();
+        let workbench = *shared.status.workbench.lock();
         let cluster = member.map(|member| Cluster::look(member, sources));
         let arrivals = member.map_or(0, |member| member.status.state().arrivals);
         Self {
@@ -77,7 +77,7 @@ impl Reading {
             snapshot: snapshot(&shared),
             totals,
             sieve,
-            census,
+            workbench,
             queues: queues(sources, arrivals),
             health: sources.disk.health(),
             process: Process::look(),

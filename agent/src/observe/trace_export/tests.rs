@@ -69,7 +69,7 @@ impl TraceService for Taker {
 }
 
 #[tokio::test]
-async fn a_collector_behind_tls_is_told_where_it_is_vouched_for() {
+async fn spans_go_to_a_collector_with_a_trusted_certificate_only() {
     let (ours, other) = (Authority::new(), Authority::new());
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("https://{}", listener.local_addr().expect("bound"));
@@ -77,14 +77,14 @@ async fn a_collector_behind_tls_is_told_where_it_is_vouched_for() {
     let mut server = Server::builder().tls_config(tls).expect("a server");
     let server = server.add_service(TraceServiceServer::new(Taker));
     let serving = tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
-    let tell = async |ca: &Authority| {
+    let send = async |ca: &Authority| {
         let otlp = Otlp::parse(&url, Some(ca.pem().as_bytes())).expect("a collector");
         let mut client = TraceServiceClient::new(otlp.channel());
         client.export(Request::new(ExportTraceServiceRequest::default())).await
     };
-    assert!(tell(&ours).await.is_ok());
+    assert!(send(&ours).await.is_ok());
     assert!(
-        tell(&other).await.is_err(),
+        send(&other).await.is_err(),
         "spans were sent to a collector that is not authenticated"
     );
     serving.abort();

@@ -40,10 +40,10 @@ fn failures_are_told_at_rate_zero_and_no_more_than_so_many_a_second() {
         tracer.visited(&mut failed);
         assert_eq!(failed.traced.is_some(), n < u32::from(ALWAYS_TRACED_A_SECOND));
     }
-    let told = tracer.recent(None, 1_000);
-    assert_eq!(told.len(), 3 * usize::from(ALWAYS_TRACED_A_SECOND));
-    assert!(told.iter().filter(|span| span.stage == Stage::Fetched).all(|span| span.is_error));
-    assert!(told.iter().filter(|span| span.stage == Stage::Waited).all(|s| s.parent.is_none()));
+    let recorded = tracer.recent(None, 1_000);
+    assert_eq!(recorded.len(), 3 * usize::from(ALWAYS_TRACED_A_SECOND));
+    assert!(recorded.iter().filter(|span| span.stage == Stage::Fetched).all(|span| span.is_error));
+    assert!(recorded.iter().filter(|span| span.stage == Stage::Waited).all(|s| s.parent.is_none()));
 }
 
 #[test]
@@ -51,18 +51,18 @@ fn what_finds_no_room_is_lost_and_counted_and_the_newest_are_kept() {
     let tracer = tracer(1.0);
     let span = |n: u64| Span::new(TraceId(7), (Stage::Found, n), None, (T, T));
     for n in 0..(SPANS_QUEUE + 5) as u64 {
-        tracer.tell(span(n));
+        tracer.record(span(n));
     }
     assert_eq!(tracer.lost.load(Relaxed), 5);
     assert_eq!(tracer.recent(None, usize::MAX).len(), SPANS_KEPT);
-    tracer.tell(Span::new(TraceId(8), (Stage::Found, 1), None, (T, T)));
+    tracer.record(Span::new(TraceId(8), (Stage::Found, 1), None, (T, T)));
     assert_eq!(tracer.recent(None, 1)[0].trace, TraceId(8));
     assert_eq!(tracer.recent(Some(TraceId(8)), 10).len(), 1);
     assert!(tracer.pending.lock().is_empty(), "spans are pending without an exporter");
 }
 
 #[test]
-fn a_url_on_every_page_is_told_of_a_few_times() {
+fn url_on_every_page_is_recorded_a_few_times() {
     let tracer = tracer(1.0);
     let url = CrawlUrl::parse("http://a.test/").unwrap();
     let host = KeyedHasher::with_public_key().host_key(url.host());
@@ -74,8 +74,8 @@ fn a_url_on_every_page_is_told_of_a_few_times() {
         kind: crate::messages::LinkKind::Page,
         finder: crate::messages::Finder::SEED,
     };
-    let told = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
-    assert_eq!(told, usize::from(crate::limits::FOUND_A_URL));
+    let recorded = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
+    assert_eq!(recorded, usize::from(crate::limits::FOUND_A_URL));
 }
 
 #[test]

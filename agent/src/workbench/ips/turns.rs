@@ -1,8 +1,7 @@
 //! Turns of the hosts at one address: first by group, then by time.
 //!
 //! The hosts of one group (a registrable domain) have one share of the visits together, however many
-//! they are: whoever lets a thousand names point to the address of another site gets one share, like
-//! that site. Groups take turns as in start-time fair queuing (Goyal, Vin, Cheng 1997): each has a
+//! they are: a thousand names at another site's address get one share, like that site. Groups take turns as in start-time fair queuing (Goyal, Vin, Cheng 1997): each has a
 //! tag that rises with each of its visits, and of the groups with a host that is due the one with
 //! the smallest tag is next. A group that was not due for a while gets the current tag, so it
 //! neither saves up turns nor waits for the turns of others.

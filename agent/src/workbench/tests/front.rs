@@ -22,7 +22,7 @@ fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
 }
 
 /// Returns a workbench with a front of sixty hosts and two fetchers.
-fn crowd(delay: Duration) -> Fixture {
+fn full_front(delay: Duration) -> Fixture {
     let mut fixture = Fixture::new(|s| {
         s.fixed.fetch.visits_max = 2;
         s.live.politeness.delay = delay;
@@ -36,7 +36,7 @@ fn crowd(delay: Duration) -> Fixture {
 
 #[test]
 fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
-    let mut fixture = crowd(Duration::from_millis(100));
+    let mut fixture = full_front(Duration::from_millis(100));
     let grown = fixture.workbench.stats(fixture.now).front_wanted;
     assert!(grown >= 60, "{grown}");
     for _ in 0..200 {
@@ -49,7 +49,7 @@ fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
 
 #[test]
 fn the_front_shrinks_to_what_the_delay_needs_and_no_further() {
-    let mut fixture = crowd(secs(16));
+    let mut fixture = full_front(secs(16));
     for second in 0..300 {
         fixture.wait(secs(1));
         let Some(visit) = fixture.workbench.acquire(fixture.now) else {
@@ -65,7 +65,7 @@ fn the_front_shrinks_to_what_the_delay_needs_and_no_further() {
 #[test]
 fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
     for delay in [Duration::ZERO, Duration::from_millis(250), secs(10)] {
-        let mut fixture = crowd(delay);
+        let mut fixture = full_front(delay);
         for _ in 0..200 {
             fixture.wait(secs(1));
             if let Some(visit) = fixture.workbench.acquire(fixture.now) {
@@ -110,7 +110,7 @@ fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
 }
 
 #[test]
-fn one_that_is_ready_leaves_for_one_that_comes_to_rest_if_it_may() {
+fn ready_host_yields_to_resting_host() {
     assert_eq!(leaves_for(false, false), [key("b.example")]);
     assert_eq!(
         leaves_for(true, false),

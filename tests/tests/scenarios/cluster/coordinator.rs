@@ -36,7 +36,7 @@ fn a_coordinator_that_is_killed_is_found_where_it_was() {
     }
     cluster.freeze(COORDINATOR);
     cluster.thaw(COORDINATOR);
-    cluster.tell(&["agents"]);
+    cluster.run_ok(&["agents"]);
     let ends = cluster.stop();
     assert_eq!(ends.len(), 1);
     assert!(ends[0].usage.memory_max > 0);

@@ -51,7 +51,7 @@ fn a_cluster_that_was_stopped_goes_on() {
     let _ = cluster.stop();
     let n_requests = cluster.web.log().len();
     cluster.start_coordinator();
-    cluster.tell(&["resume"]);
+    cluster.run_ok(&["resume"]);
     for name in ["a", "b", "c"] {
         cluster.launch(name);
     }

@@ -108,7 +108,7 @@ fn without_copies_the_crawl_waits_for_the_disk() {
     let told =
         |text: &str| text.contains("b are dead") && text.contains("crivello remove b --force");
     assert!(told(&said), "{said}");
-    assert!(told(&cluster.tell(&["status"])), "{}", cluster.account());
+    assert!(told(&cluster.run_ok(&["status"])), "{}", cluster.account());
     let (code, _, said) = cluster.ask(&["remove", "b", "--give-up"]);
     assert!(code == Some(64) && said.contains("no other agent has"), "{code:?}: {said}");
     // Once it is dead and the peer leases granted to it have expired, the others fetch linked pages
@@ -122,12 +122,12 @@ fn without_copies_the_crawl_waits_for_the_disk() {
 #[test]
 fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
     let mut cluster = cluster(web(24)).start_until(3, 0.3);
-    cluster.tell(&["drain", "b"]);
+    cluster.run_ok(&["drain", "b"]);
     if !cluster.process("b").has_ended() {
         cluster.kill9("b");
         cluster.launch("b");
         // An agent that was declared dead rejoins as an ordinary member.
-        cluster.tell(&["drain", "b"]);
+        cluster.run_ok(&["drain", "b"]);
     }
     cluster.until("the agent has left", |cluster| cluster.process("b").has_ended());
     assert_eq!(cluster.end("b").status.code(), Some(0), "{}", cluster.account());
@@ -155,7 +155,7 @@ fn everything_is_killed_at_once_and_started_again() {
 fn the_only_one_that_could_take_over_dies() {
     let mut cluster = cluster(web(24).links(1)).start_until(2, 0.3);
     cluster.freeze("b");
-    cluster.tell(&["drain", "a"]);
+    cluster.run_ok(&["drain", "a"]);
     cluster.wait_for_state("b", "dead");
     cluster.kill9("b");
     cluster.launch("b");

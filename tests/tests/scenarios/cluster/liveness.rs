@@ -1,5 +1,5 @@
-//! Who is declared dead and who is not: agents that are cut off together, that make no progress, or
-//! that do not reach each other.
+//! Declaration of deaths: agents that are cut off together, that make no progress, or that do not
+//! reach each other.
 //!
 //! Possible failures: a newcomer takes over the groups of agents that still fetch under each other's
 //! leases; an agent that is stuck stops all others; nobody learns why.
@@ -32,7 +32,7 @@ fn a_newcomer_does_not_take_over_from_agents_that_are_cut_off_together() {
     let before = n_requests(&cluster, &["c"]);
     cluster.launch("c");
     cluster.until("status says that a and b cannot be declared dead", |cluster| {
-        let status = cluster.tell(&["status"]);
+        let status = cluster.run_ok(&["status"]);
         ["a", "b"].iter().all(|name| {
             status.contains(&format!("{name} has been silent for"))
                 && status.contains(&format!("crivello declare-dead {name}"))
@@ -66,9 +66,9 @@ fn a_person_decides_about_agents_that_nobody_else_can_judge() {
         cluster.kill9(name);
     }
     cluster.launch("c");
-    cluster.until("a and b are silent", |c| c.tell(&["status"]).contains("b has been silent"));
+    cluster.until("a and b are silent", |c| c.run_ok(&["status"]).contains("b has been silent"));
     assert_eq!(cluster.state("a").as_deref(), Some("active"), "a was declared dead");
-    cluster.tell(&["declare-dead", "a", "--confirm"]);
+    cluster.run_ok(&["declare-dead", "a", "--confirm"]);
     // Leases that a granted have expired then: b can be declared dead as well.
     for name in ["a", "b"] {
         cluster.wait_for_state(name, "dead");
@@ -91,10 +91,10 @@ fn an_agent_on_a_full_disk_stops_nobody_else() {
     let mut cluster = cluster.set("state.disk-free-min=1B").set("state.write-buffers=1MiB");
     cluster = cluster.start_until(3, 0.1);
     let ballast = disk.fill(1);
-    cluster.until("the disk is full", |c| c.said_by("b").contains("the disk is full"));
+    cluster.until("the disk is full", |c| c.log_of("b").contains("the disk is full"));
     cluster.launch("d");
     cluster.until("status says why", |c| {
-        let status = c.tell(&["status"]);
+        let status = c.run_ok(&["status"]);
         status.contains("b has made no progress for") && status.contains("its disk is full")
     });
     cluster.wait_for_state("b", "dead");
@@ -120,13 +120,13 @@ fn an_agent_on_a_nearly_full_disk_gives_up_its_groups() {
     cluster = cluster.start_until(3, 0.1);
     let ballast = disk.fill(12 << 20);
     cluster.until("status says why", |c| {
-        let status = c.tell(&["status"]);
+        let status = c.run_ok(&["status"]);
         status.contains("b has made no progress for") && status.contains("its disk is full")
     });
     cluster.wait_for_state("b", "dead");
     let at = cluster.web.log().now();
     cluster.until("other agents visit its hosts", |c| c.successor_of("b", at).is_some());
-    cluster.until("it waits", |c| c.said_by("b").contains("joins when there is free space"));
+    cluster.until("it waits", |c| c.log_of("b").contains("joins when there is free space"));
     std::fs::remove_file(&ballast).expect("removed");
     cluster.wait_for_state("b", "active");
     finish(&mut cluster, IN_FLIGHT);
@@ -154,13 +154,14 @@ fn two_agents_that_do_not_reach_each_other_do_not_stop_the_others() {
         cluster.set_way(from, to, Way::Cut);
     }
     cluster.launch("d");
-    cluster
-        .until("status says why", |c| c.tell(&["status"]).contains("have not reached each other"));
+    cluster.until("status says why", |c| {
+        c.run_ok(&["status"]).contains("have not reached each other")
+    });
     // The younger one gives way.
     cluster.wait_for_state("b", "dead");
     assert_eq!(cluster.state("a").as_deref(), Some("active"), "{}", cluster.account());
     cluster.until("d fetches", |c| !c.requests_of("d").is_empty());
-    cluster.until("b is told why", |c| c.said_by("b").contains("could not reach each other"));
+    cluster.until("b is told why", |c| c.log_of("b").contains("could not reach each other"));
     for (from, to) in [("a", "b"), ("b", "a")] {
         cluster.set_way(from, to, Way::Open);
     }

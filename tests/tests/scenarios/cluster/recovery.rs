@@ -50,7 +50,7 @@ fn a_lost_coordinator_is_made_anew_from_the_views_of_its_agents() {
     accept(&cluster, "b");
     cluster.start_coordinator();
     cluster.until("c refuses the coordinator with another key", |cluster| {
-        let said = cluster.said_by("c");
+        let said = cluster.log_of("c");
         said.contains("is not signed by the coordinator of this crawl")
             && said.contains("crivello accept-coordinator-key KEY")
     });
@@ -86,7 +86,7 @@ fn an_old_copy_of_the_record_is_refused() {
         let (ordered, _, _) = cluster.ask(&["resume"]);
         ordered == Some(70) && (code == Some(0) || said.contains("old copy"))
     });
-    assert!(cluster.said_by(COORDINATOR).contains("the coordinator's record is an old copy"));
+    assert!(cluster.log_of(COORDINATOR).contains("the coordinator's record is an old copy"));
     let fetched = cluster.web.log().len();
     cluster.until("the agents go on", |cluster| cluster.web.log().len() > fetched + 50);
     cluster.kill9(COORDINATOR);

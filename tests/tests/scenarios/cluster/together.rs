@@ -83,7 +83,7 @@ fn an_address_is_spared_by_the_cluster_as_a_whole() {
 fn a_page_limit_is_that_of_the_cluster() {
     let mut cluster = cluster(web(8)).set("limits.pages-max=150").start_until(3, 0.2);
     cluster.drain("c");
-    cluster.tell(&["wait", "--timeout", "60s"]);
+    cluster.run_ok(&["wait", "--timeout", "60s"]);
     let _ = cluster.stop();
     let log = cluster.web.log().entries();
     let pages = log.iter().filter(|entry| is_page(entry)).count();

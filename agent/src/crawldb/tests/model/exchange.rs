@@ -164,7 +164,7 @@ impl Model {
     }
 
     /// Returns all facts of all groups, in chunks of about `bytes_max` bytes.
-    pub fn tell(&mut self, bytes_max: usize) -> Vec<Vec<Fact>> {
+    pub fn export(&mut self, bytes_max: usize) -> Vec<Vec<Fact>> {
         let mut chunks = Vec::new();
         for group in self.groups() {
             let mut next = Some(ExportCursor::default());
@@ -180,7 +180,7 @@ impl Model {
         chunks
     }
 
-    pub fn hear(&mut self, facts: &[Fact]) {
+    pub fn import(&mut self, facts: &[Fact]) {
         for fact in facts {
             if let Fact::Host { host, name, .. } = fact {
                 self.names.insert(*host, name.clone());

@@ -63,7 +63,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         }),
     gauge("crivello_ip_leases_held", "addresses")
         .help("IP addresses whose lease this agent holds")
-        .read(|r, s| with(r, |_| s.one(r.census.ip_leases_held))),
+        .read(|r, s| with(r, |_| s.one(r.workbench.ip_leases_held))),
     gauge("crivello_ip_leases_lent", "addresses")
         .help("IP addresses whose lease this agent has lent to others")
         .read(|r, s| with(r, |_| s.one(r.shared.measured.ip_leases_lent.load(Relaxed)))),

@@ -84,7 +84,7 @@ fn memory(r: &Reading, s: &mut crivello_common::metrics::Samples) {
     s.of(&["table-readers"], r.health.table_reader_bytes);
     let cache = r.shared.settings.state.sieve_cache.as_usize();
     s.of(&["sieve"], cache + r.sieve.seen_bytes);
-    s.of(&["robots-rules"], r.census.rules_bytes);
+    s.of(&["robots-rules"], r.workbench.rules_bytes);
     s.of(&["large-bodies"], r.context.bodies().0);
     s.of(&["parser"], bodies);
     s.of(&["commit"], pages);

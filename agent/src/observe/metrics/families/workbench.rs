@@ -13,35 +13,35 @@ pub const ALL: &[MetricFamily<Reading>] = &[
              (another host's robots.txt), visited",
         )
         .read(|r, s| {
-            let census = &r.census;
+            let workbench = &r.workbench;
             s.each([
-                ("waiting", census.waiting),
-                ("resting", census.resting),
-                ("resolving", census.resolving),
-                ("paused", census.paused),
-                ("dry", census.dry),
-                ("away", census.away),
-                ("visited", census.in_flight),
+                ("waiting", workbench.waiting),
+                ("resting", workbench.resting),
+                ("resolving", workbench.resolving),
+                ("paused", workbench.paused),
+                ("dry", workbench.dry),
+                ("away", workbench.away),
+                ("visited", workbench.in_flight),
             ]);
         }),
     gauge("crivello_addresses", "addresses")
         .help("IP addresses in memory, including those without hosts whose delay has not passed")
-        .read(|r, s| s.one(r.census.ips)),
+        .read(|r, s| s.one(r.workbench.ips)),
     gauge("crivello_addresses_ready", "addresses")
         .help("IP addresses that can be visited now")
-        .read(|r, s| s.one(r.census.ips_ready)),
+        .read(|r, s| s.one(r.workbench.ips_ready)),
     gauge("crivello_front_wanted", "addresses")
         .help("Target size of the front")
-        .read(|r, s| s.one(r.census.front_wanted)),
+        .read(|r, s| s.one(r.workbench.front_wanted)),
     gauge("crivello_front_held", "addresses")
         .help("Size of the front: addresses with hosts, and hosts without an address yet")
-        .read(|r, s| s.one(r.census.front_held)),
+        .read(|r, s| s.one(r.workbench.front_held)),
     gauge("crivello_window_urls", "URLs")
         .help(
             "URLs in memory: the heads of the queues of hosts on the workbench; a long URL \
              counts for several",
         )
-        .read(|r, s| s.one(r.census.window_urls)),
+        .read(|r, s| s.one(r.workbench.window_urls)),
     gauge("crivello_visits", "visits")
         .help("Visits in flight")
         .read(|r, s| s.one(r.shared.status.visits.load(Relaxed))),
@@ -77,5 +77,5 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         }),
     counter("crivello_stray_answers_total", "answers")
         .help("Replies for hosts that are no longer in memory, in this run")
-        .read(|r, s| s.one(r.census.unknown_host_replies)),
+        .read(|r, s| s.one(r.workbench.unknown_host_replies)),
 ];

@@ -9,14 +9,14 @@ use std::time::Duration;
 impl Model {
     pub(super) fn fetch(&mut self, pick: u16, n: u8) {
         let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.get_mut(&host).unwrap();
-        let n = u64::from(n).min(desk.window.len() as u64).min(desk.pages_left);
-        desk.pages_left -= n;
+        let workbench = self.workbench.get_mut(&host).unwrap();
+        let n = u64::from(n).min(workbench.window.len() as u64).min(workbench.pages_left);
+        workbench.pages_left -= n;
         if n > 0 {
             self.crawldb().on_workbench(ToFrontier::NameResolved { host });
         }
-        let desk = self.desk.get_mut(&host).unwrap();
-        for url in desk.window.drain(..n as usize).collect::<Vec<_>>() {
+        let workbench = self.workbench.get_mut(&host).unwrap();
+        for url in workbench.window.drain(..n as usize).collect::<Vec<_>>() {
             let page = Page {
                 host,
                 name: self.names[&host].clone(),
@@ -41,9 +41,9 @@ impl Model {
 
     pub(super) fn leave(&mut self, pick: u16, rest_ms: Option<u16>) {
         let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.queue_key).collect();
-        let mut state = desk.state;
+        let workbench = self.workbench.remove(&host).unwrap();
+        let unused = workbench.window.iter().map(|url| url.queue_key).collect();
+        let mut state = workbench.state;
         if let Some(ms) = rest_ms {
             state.next = self.now + Duration::from_millis(ms.into());
         }
@@ -52,7 +52,7 @@ impl Model {
 
     pub(super) fn give_back(&mut self, pick: u16, keep: u8) {
         let Some(host) = self.pick(pick) else { return };
-        let window = &mut self.desk.get_mut(&host).unwrap().window;
+        let window = &mut self.workbench.get_mut(&host).unwrap().window;
         let cut = window.split_off(usize::from(keep).min(window.len()));
         let unused = cut.iter().map(|url| url.queue_key).collect();
         self.crawldb().on_workbench(ToFrontier::ReturnUrls { host, unused });
@@ -60,8 +60,8 @@ impl Model {
 
     pub(super) fn drop_host(&mut self, pick: u16, forever: bool) {
         let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.queue_key).collect();
+        let workbench = self.workbench.remove(&host).unwrap();
+        let unused = workbench.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::AddressDenied);
         self.crawldb().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever });
         self.dropping.insert(host);
@@ -69,8 +69,8 @@ impl Model {
 
     pub(super) fn reach_limit(&mut self, pick: u16) {
         let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.queue_key).collect();
+        let workbench = self.workbench.remove(&host).unwrap();
+        let unused = workbench.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::HostLimit);
         self.crawldb().on_workbench(ToFrontier::Drop {
             host,

@@ -1,4 +1,4 @@
-//! Census of the workbench, for the panel, the metrics and the report.
+//! Statistics of the workbench, for the panel, the metrics and the report.
 
 use super::Workbench;
 use super::hosts::HostPhase;
@@ -10,7 +10,7 @@ const RESTING: Duration = Duration::from_secs(60);
 
 /// The contents of the workbench at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Census {
+pub struct WorkbenchStats {
     /// Hosts in memory.
     pub hosts: usize,
     /// IP entries in memory, those without hosts included.
@@ -49,10 +49,10 @@ pub struct Census {
 impl Workbench {
     /// Counts the contents. It visits every host, so it is too slow to call for each visit.
     #[must_use]
-    pub fn stats(&self, now: Timestamp) -> Census {
+    pub fn stats(&self, now: Timestamp) -> WorkbenchStats {
         let usage = self.usage();
         let leases = self.ips.iter().filter_map(|ip| ip.lease.as_ref());
-        let mut census = Census {
+        let mut stats = WorkbenchStats {
             hosts: usage.hosts,
             ips: self.ips.iter().count(),
             ips_ready: self.ips.count_ready(now),
@@ -63,21 +63,21 @@ impl Workbench {
             front_held: usage.entries,
             ip_leases_held: leases.filter(|lease| lease.is_held()).count(),
             unknown_host_replies: self.unknown_host_replies,
-            ..Census::default()
+            ..WorkbenchStats::default()
         };
         for host in self.hosts.iter() {
             let wait = host.state.wait(now);
             let rests = wait > RESTING || (!wait.is_zero() && host.state.rule.is_rest());
             match host.phase {
-                HostPhase::Resolving => census.resolving += 1,
-                HostPhase::Dry => census.dry += 1,
-                HostPhase::Asleep if host.paused => census.paused += 1,
-                HostPhase::Asleep if host.away().is_some() => census.away += 1,
-                HostPhase::Waiting | HostPhase::Asleep if rests => census.resting += 1,
-                HostPhase::Waiting | HostPhase::Asleep => census.waiting += 1,
+                HostPhase::Resolving => stats.resolving += 1,
+                HostPhase::Dry => stats.dry += 1,
+                HostPhase::Asleep if host.paused => stats.paused += 1,
+                HostPhase::Asleep if host.away().is_some() => stats.away += 1,
+                HostPhase::Waiting | HostPhase::Asleep if rests => stats.resting += 1,
+                HostPhase::Waiting | HostPhase::Asleep => stats.waiting += 1,
                 HostPhase::InFlight | HostPhase::Loose => {}
             }
         }
-        census
+        stats
     }
 }
