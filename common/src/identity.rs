@@ -19,7 +19,7 @@
 mod tests;
 
 use crate::config::AssignBy;
-use crate::hash::{ContentDigest, GroupHash, HostHash, HostKey, UrlHash, UrlKey};
+use crate::hash::{ContentDigest, GroupHash, HostHash, HostKey, UrlHash};
 use crate::url::{CrawlUrl, group_name};
 use data_encoding::HEXLOWER;
 use highway::{HighwayHash as _, HighwayHasher};
@@ -190,12 +190,6 @@ impl KeyedHasher {
     #[must_use]
     pub fn url(&self, url: &CrawlUrl) -> UrlHash {
         UrlHash(hash(self.url, url.as_str().as_bytes()))
-    }
-
-    /// Returns the key of a URL.
-    #[must_use]
-    pub fn url_key(&self, url: &CrawlUrl) -> UrlKey {
-        UrlKey { group: self.group(url.host()), url: self.url(url) }
     }
 
     /// Returns the hash by which an IP address is assigned to the agent that grants its leases. It

@@ -209,6 +209,12 @@ impl fmt::Debug for CrawlUrl {
     }
 }
 
+/// Returns true if `host` is `suffix` or a name below it.
+#[must_use]
+pub fn is_within(host: &str, suffix: &str) -> bool {
+    host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
 /// Returns the name of a host's group: the registrable domain (public-suffix list with its private
 /// section). Returns the host itself if it is an IP literal or a public suffix, or if groups are
 /// hosts. The host must be in normal form.

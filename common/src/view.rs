@@ -140,6 +140,13 @@ impl View {
         self.agents.iter().find(|a| a.id == id)
     }
 
+    /// Returns the agent with this name, or else with this id in decimal.
+    #[must_use]
+    pub fn find(&self, name_or_id: &str) -> Option<&Agent> {
+        let by_id = || self.agent(AgentId(name_or_id.parse().ok()?));
+        self.agents.iter().find(|agent| agent.name == name_or_id).or_else(by_id)
+    }
+
     /// Returns the agents that are not dead.
     pub fn living(&self) -> impl Iterator<Item = &Agent> {
         self.agents.iter().filter(|agent| agent.state != AgentState::Dead)

@@ -10,7 +10,7 @@ use crate::members::{
     MemberEvent, MemberLease, MemberRefusal, Members, MembershipRules, StepResult,
 };
 use crate::metrics::Counts;
-use crate::page_quota::{PageQuota, QuotaReport, living};
+use crate::page_quota::{PageQuota, PageReport, living};
 use crate::settings::{EditRejected, SettingsStore};
 use crate::state_file::{Record, StateFile};
 use crivello_common::certificate_id::CertificateId;
@@ -37,7 +37,7 @@ const CLOCK_READS_A_LEASE: u32 = 10;
 pub(crate) enum Command {
     /// An event of the membership. An agent that reports or leaves also sends its page counts, in a
     /// crawl with a page limit.
-    Event(MemberEvent, Option<(AgentId, QuotaReport)>),
+    Event(MemberEvent, Option<(AgentId, PageReport)>),
     /// Drain the agent with this name or id.
     Drain(String),
     /// Remove the agent with this name or id.
@@ -399,7 +399,7 @@ impl MembershipService {
     }
 
     /// Returns the agent's page quota; `None` if a larger quota cannot be stored.
-    fn grant_pages(&mut self, id: AgentId, report: QuotaReport) -> Option<v1::QuotaGrant> {
+    fn grant_pages(&mut self, id: AgentId, report: PageReport) -> Option<v1::QuotaGrant> {
         let mut next = self.quota.clone()?;
         let grant = next.on_report(id, report, &living(self.members.view()));
         if *next.granted() != self.stored.page_quotas {

@@ -2,9 +2,7 @@
 //! them.
 
 use crate::watchers::Watchers;
-use crivello_common::metrics::{
-    self, FamilyInfo, Histogram, MetricFamily, WORK_BUCKETS, counter, gauge, timing,
-};
+use crivello_common::metrics::{self, FamilyInfo, Histogram, MetricFamily, counter, gauge, timing};
 use crivello_common::obstacle::ObstacleKind;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentState, RunState, View};
@@ -14,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::watch;
 
 /// Counters of events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Durations of successful writes of the state, including the sync.
     pub(crate) writes: Histogram,
@@ -30,26 +28,6 @@ pub(crate) struct Counts {
     pub(crate) limit: AtomicU64,
     /// Number of obstacles of each [`ObstacleKind`].
     pub(crate) obstacles: [AtomicU64; ObstacleKind::ALL.len()],
-}
-
-impl Default for Counts {
-    fn default() -> Self {
-        let [write_errors, heartbeats, requests, refusals, busy, pages_granted, limit] =
-            std::array::from_fn(|_| AtomicU64::new(0));
-        let writes = Histogram::new(WORK_BUCKETS);
-        let obstacles = std::array::from_fn(|_| AtomicU64::new(0));
-        Self {
-            writes,
-            write_errors,
-            heartbeats,
-            requests,
-            refusals,
-            busy,
-            pages_granted,
-            limit,
-            obstacles,
-        }
-    }
 }
 
 /// Source of a coordinator's metrics. Clones share the counters.

@@ -8,7 +8,7 @@
 
 use crate::members::ProcessId;
 use crivello_common::view::{AgentId, View};
-use crivello_proto::v1::QuotaGrant;
+use crivello_proto::v1::{QuotaGrant, QuotaReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Divisor of a portion: the free pages divided by this and by the number of agents.
@@ -21,20 +21,8 @@ pub(crate) fn living(view: &View) -> BTreeSet<AgentId> {
     view.living().map(|agent| agent.id).collect()
 }
 
-/// An agent's page counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QuotaReport {
-    /// Quota that it uses.
-    pub(crate) allowed: u64,
-    /// Number of pages that it has fetched.
-    pub(crate) fetched: u64,
-    /// Number of pages that it could use beyond its quota.
-    pub(crate) wants: u64,
-    /// Reporting process.
-    pub(crate) process: ProcessId,
-    /// Sequence number of the report; increases within a process.
-    pub(crate) number: u64,
-}
+/// An agent's page counts, and the process that reports them.
+pub(crate) type PageReport = (QuotaReport, ProcessId);
 
 /// The quotas of all agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +31,7 @@ pub(crate) struct PageQuota {
     /// Quotas of all agents that ever had one.
     granted: BTreeMap<AgentId, u64>,
     /// Last report of each agent.
-    reports: BTreeMap<AgentId, QuotaReport>,
+    reports: BTreeMap<AgentId, PageReport>,
     /// Agents that wanted more pages and got none.
     waiting: BTreeSet<AgentId>,
     /// Agents that may have fetched uncounted pages. Nothing is granted before they report.
@@ -80,7 +68,7 @@ impl PageQuota {
     pub(crate) fn on_report(
         &mut self,
         id: AgentId,
-        report: QuotaReport,
+        (report, process): PageReport,
         living: &BTreeSet<AgentId>,
     ) -> QuotaGrant {
         self.waiting.retain(|waiting| living.contains(waiting));
@@ -89,11 +77,11 @@ impl PageQuota {
         let is_late = self
             .reports
             .get(&id)
-            .is_some_and(|last| last.process == report.process && last.number >= report.number);
+            .is_some_and(|(last, of)| *of == process && last.number >= report.number);
         if is_late {
             return self.grant(id, known, living);
         }
-        self.reports.insert(id, report);
+        self.reports.insert(id, (report, process));
         self.unreported.retain(|agent| *agent != id && living.contains(agent));
         let mut allowed = report.allowed.min(known).max(report.fetched);
         let others = self.granted.iter().filter(|(other, _)| **other != id);
@@ -103,9 +91,9 @@ impl PageQuota {
             false => 0,
         };
         self.waiting.remove(&id);
-        if report.wants > 0 {
+        if report.wanted > 0 {
             let portion = free / (SHARE * living.len().max(1) as u64);
-            let portion = portion.clamp(1, PORTION_MAX).min(report.wants).min(free);
+            let portion = portion.clamp(1, PORTION_MAX).min(report.wanted).min(free);
             allowed += portion;
             if portion == 0 && self.unreported.is_empty() {
                 self.waiting.insert(id);
@@ -134,7 +122,7 @@ impl PageQuota {
             return None;
         }
         let fetched = |(id, allowed): (&AgentId, &u64)| match living.contains(id) {
-            true => self.reports.get(id).map(|report| report.fetched),
+            true => self.reports.get(id).map(|(report, _)| report.fetched),
             false => Some(*allowed),
         };
         let fetched: Option<u64> = self.granted.iter().map(fetched).sum();
@@ -151,8 +139,8 @@ mod tests {
         (1..=n).map(AgentId).collect()
     }
 
-    const fn report(allowed: u64, fetched: u64, wants: u64, number: u64) -> QuotaReport {
-        QuotaReport { allowed, fetched, wants, process: ProcessId(7), number }
+    const fn report(allowed: u64, fetched: u64, wanted: u64, number: u64) -> PageReport {
+        (QuotaReport { allowed, fetched, wanted, number }, ProcessId(7))
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use crate::members::{HeartbeatReport, MemberEvent, MemberRefusal, ProcessId};
 use crate::membership::{Command, CommandError, MembershipHandle, Reply};
-use crate::page_quota::QuotaReport;
 use crate::probe::probe_address;
 use crate::settings::EditRejected;
 use crate::watchers::{Latest, Watchers};
@@ -11,8 +10,9 @@ use crivello_common::certificate_id::CertificateId;
 use crivello_common::config::{Edit, EditError};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_common::runtime::set_log_filter;
-use crivello_common::time::Clock;
+use crivello_common::time::{Clock, millis};
 use crivello_common::view::{AgentId, View, check_address};
+use crivello_proto::auth::{check_allowed, check_sender};
 use crivello_proto::deny::DenyList;
 use crivello_proto::signing::{Scope, TICKET_LIFETIME, Ticket, ViewSigner};
 use crivello_proto::v1::coordinator_server::Coordinator;
@@ -92,10 +92,6 @@ const fn edit_code(rejected: &EditRejected) -> Code {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Checks the number that identifies a process.
 fn process_id(number: u64) -> Result<ProcessId, Status> {
     match number {
@@ -129,14 +125,15 @@ fn read_edits(edits: Vec<v1::SettingEdit>) -> Result<Vec<(String, Edit)>, Status
     edits.into_iter().map(read).collect()
 }
 
-const fn quota_report(pages: v1::QuotaReport, process: ProcessId) -> QuotaReport {
-    let v1::QuotaReport { allowed, fetched, wanted: wants, number } = pages;
-    QuotaReport { allowed, fetched, wants, process, number }
-}
-
 impl Rpc {
     async fn run(&self, command: Command) -> Result<Reply, Status> {
         Ok(self.membership.run(command).await?)
+    }
+
+    /// Runs a command of a person, and returns the view in force.
+    async fn change(&self, command: Command) -> RpcResult<v1::ViewResponse> {
+        let reply = self.run(command).await?;
+        Ok(Response::new(v1::ViewResponse { view: self.view(&reply.view) }))
     }
 
     async fn try_join(
@@ -145,7 +142,7 @@ impl Rpc {
         (from, certificate): (Option<IpAddr>, Option<CertificateId>),
     ) -> Result<v1::JoinResponse, Status> {
         let process = process_id(join.process)?;
-        join.id.map_or(Ok(()), |id| self.check_allowed(AgentId(id)))?;
+        join.id.map_or(Ok(()), |id| check_allowed(self.deny.as_ref(), AgentId(id)))?;
         self.check_kind(&join)?;
         let weight =
             u16::try_from(join.weight).map_err(|_| CommandError::from(MemberRefusal::BadWeight))?;
@@ -188,28 +185,12 @@ impl Rpc {
         Some(self.signer.message(view))
     }
 
-    /// Refuses agents in the deny list.
-    fn check_allowed(&self, id: AgentId) -> Result<(), Status> {
-        match self.deny.as_ref().is_some_and(|deny| deny.has_agent(id)) {
-            true => Err(Status::permission_denied(format!("agent {id} is in the deny list"))),
-            false => Ok(()),
-        }
-    }
-
     /// Refuses a call of member `id` over the connection of another certificate.
     fn check_caller<T>(&self, id: u32, request: &Request<T>) -> Result<(), Status> {
-        let id = AgentId(id);
-        self.check_allowed(id)?;
         let connection = request.extensions().get::<NodeConnectInfo>();
         let shown = connection.and_then(NodeConnectInfo::certificate);
         let view = self.membership.views.borrow();
-        let member = view.agent(id);
-        match member.is_none_or(|member| member.is_bound_to(shown)) {
-            true => Ok(()),
-            false => Err(Status::permission_denied(format!(
-                "agent {id} joined with another certificate than that of this connection"
-            ))),
-        }
+        check_sender(self.deny.as_ref(), Some(&view), AgentId(id), shown)
     }
 
     /// Refuses agents with another format version, from another crawl, or with another identity key.
@@ -274,7 +255,7 @@ impl Coordinator for Rpc {
             unreachable: sent.unreachable.into_iter().map(AgentId).collect(),
             certificate: certificate(&sent.certificate)?,
         };
-        let quota = quota.map(|pages| (id, quota_report(pages, process)));
+        let quota = quota.map(|pages| (id, (pages, process)));
         let reply = self.run(Command::Event(MemberEvent::Heartbeat(report), quota)).await?;
         let (_, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
         Ok(Response::new(v1::HeartbeatResponse {
@@ -291,7 +272,7 @@ impl Coordinator for Rpc {
         let v1::LeaveRequest { id, process: number, will_return, cancel_drain, quota } =
             request.into_inner();
         let (id, process) = (AgentId(id), process_id(number)?);
-        let report = quota.map(|pages| (id, quota_report(pages, process)));
+        let report = quota.map(|pages| (id, (pages, process)));
         let event = match will_return {
             true => MemberEvent::ProcessEnded { id, process, cancel_drain },
             false => MemberEvent::Leave { id, process },
@@ -307,11 +288,6 @@ impl Coordinator for Rpc {
         let (views, known) = (self.membership.views.clone(), request.into_inner().known_epoch);
         let signer = Arc::clone(&self.signer);
         self.watchers.admit(views, known, |view| view.epoch, move |view| signer.message(view))
-    }
-
-    async fn get_view(&self, _: Request<v1::GetViewRequest>) -> RpcResult<v1::View> {
-        let view = Arc::clone(&self.membership.views.borrow());
-        Ok(Response::new(self.signer.message(&view)))
     }
 
     async fn list_agents(
@@ -368,39 +344,34 @@ impl Coordinator for Rpc {
     async fn accept_certificate(
         &self,
         request: Request<v1::AcceptCertificateRequest>,
-    ) -> RpcResult<v1::AcceptCertificateResponse> {
+    ) -> RpcResult<v1::ViewResponse> {
         let request = request.into_inner();
         let certificate = certificate(&request.certificate)?
             .ok_or_else(|| Status::invalid_argument("no certificate is given"))?;
-        let reply = self.run(Command::AcceptCertificate(request.agent, certificate)).await?;
-        Ok(Response::new(v1::AcceptCertificateResponse { view: self.view(&reply.view) }))
+        self.change(Command::AcceptCertificate(request.agent, certificate)).await
     }
 
-    async fn drain(&self, request: Request<v1::DrainRequest>) -> RpcResult<v1::DrainResponse> {
-        let reply = self.run(Command::Drain(request.into_inner().agent)).await?;
-        Ok(Response::new(v1::DrainResponse { view: self.view(&reply.view) }))
+    async fn drain(&self, request: Request<v1::DrainRequest>) -> RpcResult<v1::ViewResponse> {
+        self.change(Command::Drain(request.into_inner().agent)).await
     }
 
-    async fn remove(&self, request: Request<v1::RemoveRequest>) -> RpcResult<v1::RemoveResponse> {
+    async fn remove(&self, request: Request<v1::RemoveRequest>) -> RpcResult<v1::ViewResponse> {
         let v1::RemoveRequest { agent, refetch, force } = request.into_inner();
-        let reply = self.run(Command::Remove { agent, refetch, force }).await?;
-        Ok(Response::new(v1::RemoveResponse { view: self.view(&reply.view) }))
+        self.change(Command::Remove { agent, refetch, force }).await
     }
 
     async fn declare_dead(
         &self,
         request: Request<v1::DeclareDeadRequest>,
-    ) -> RpcResult<v1::DeclareDeadResponse> {
-        let reply = self.run(Command::DeclareDead(request.into_inner().agent)).await?;
-        Ok(Response::new(v1::DeclareDeadResponse { view: self.view(&reply.view) }))
+    ) -> RpcResult<v1::ViewResponse> {
+        self.change(Command::DeclareDead(request.into_inner().agent)).await
     }
 
-    async fn set_run(&self, request: Request<v1::SetRunRequest>) -> RpcResult<v1::SetRunResponse> {
+    async fn set_run(&self, request: Request<v1::SetRunRequest>) -> RpcResult<v1::ViewResponse> {
         let run = run_state(request.into_inner().run).ok_or_else(|| {
             Status::invalid_argument("the run state must be running, paused or stopping")
         })?;
-        let reply = self.run(Command::Event(MemberEvent::SetRun(run), None)).await?;
-        Ok(Response::new(v1::SetRunResponse { view: self.view(&reply.view) }))
+        self.change(Command::Event(MemberEvent::SetRun(run), None)).await
     }
 
     type WatchSettingsStream = Latest<v1::CrawlSettings>;

@@ -1,11 +1,9 @@
 //! The state of the cluster as JSON: `/api/cluster`.
 
 use super::history::{Point, push_bounded};
-use super::listing::Listing;
-use crivello_common::obstacle::Obstacle;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
-use crivello_proto::agents::{AgentCallError, Answer};
+use crivello_proto::agents::{AgentCallError, Answer, Listing};
 use crivello_proto::{bottleneck, v1};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -116,6 +114,8 @@ impl AgentHistory {
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) listing: &'a Listing,
+    /// Revision of the settings in force.
+    pub(super) revision: u64,
     pub(super) agents: &'a BTreeMap<AgentId, AgentHistory>,
     pub(super) shares: &'a HashMap<AgentId, f64>,
     pub(super) now: Timestamp,
@@ -155,26 +155,17 @@ impl Found<'_> {
 
     /// Returns the JSON of `/api/cluster`.
     pub(super) fn json(&self, events: &Value) -> Value {
-        let Listing { crawl, view, revision, obstacles, .. } = self.listing;
-        let name = |id| view.agent(id).map_or_else(|| format!("agent {id}"), |a| a.name.clone());
-        let obstacle = |obstacle: &Obstacle| {
-            json!({
-                "kind": obstacle.kind.name(),
-                "agent": name(obstacle.agent),
-                "text": obstacle.describe(name),
-            })
-        };
-        let obstacles: Vec<Value> = obstacles.iter().map(obstacle).collect();
+        let view = &self.listing.view;
         let agents: Vec<Value> = view.agents.iter().map(|agent| self.agent(agent)).collect();
         json!({
-            "crawl": crawl,
+            "crawl": self.listing.crawl_id,
             "run": view.run.name(),
             "epoch": view.epoch,
-            "settings_revision": revision,
+            "settings_revision": self.revision,
             "now": self.now.0 / 1_000,
             "totals": self.totals(),
             "agents": agents,
-            "obstacles": obstacles,
+            "obstacles": self.listing.obstacle_texts(),
             "events": events,
         })
     }

@@ -24,7 +24,6 @@ mod cluster;
 mod events;
 mod guard;
 mod history;
-mod listing;
 mod login;
 mod page;
 mod poll;

@@ -5,11 +5,10 @@ use super::assignment::Assignment;
 use super::cluster::{self, AgentHistory};
 use super::events::Events;
 use super::history::History;
-use super::listing::{Listing, members};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
-use crivello_proto::agents::{AgentClients, Answer, Client};
+use crivello_proto::agents::{AgentClients, Answer, Client, Listing};
 use crivello_proto::{LocalCoordinator, v1};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -37,6 +36,12 @@ pub(super) struct ClusterSnapshot {
 }
 
 type StatusAnswer = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
+
+/// Queries the member list.
+pub(super) async fn members(coordinator: &LocalCoordinator) -> Result<Listing, Status> {
+    let listed = coordinator.clone().list_agents(v1::ListAgentsRequest {}).await?;
+    Listing::try_from(listed.into_inner()).map_err(|error| Status::internal(error.to_string()))
+}
 
 /// Polls until all receivers are gone.
 pub(super) async fn run(
@@ -90,13 +95,13 @@ struct Poll {
 
 impl Poll {
     async fn round(&mut self, n: u64) -> Result<ClusterSnapshot, Status> {
-        let listing = self.list().await?;
+        let (listing, revision) = self.list().await?;
         let now = self.clock.now();
         let view = &listing.view;
         self.agents.retain(|id, _| view.agent(*id).is_some());
         self.clients.retain(view);
         for agent in view.living() {
-            self.begin(agent, &listing.crawl, n.is_multiple_of(DETAILS_EVERY));
+            self.begin(agent, &listing.crawl_id, n.is_multiple_of(DETAILS_EVERY));
         }
         self.listen().await;
         if let Some(before) = &self.last {
@@ -109,8 +114,8 @@ impl Poll {
             self.assignment = Assignment::next(self.assignment.as_ref(), &settings, view);
         }
         let shares = self.assignment.as_ref().map(Assignment::shares).unwrap_or_default();
-        let found =
-            cluster::Found { listing: &listing, agents: &self.agents, shares: &shares, now };
+        let (agents, shares) = (&self.agents, &shares);
+        let found = cluster::Found { listing: &listing, revision, agents, shares, now };
         self.history.add(found.point());
         let json = found.json(&self.events.json()).to_string();
         Ok(ClusterSnapshot {
@@ -122,9 +127,8 @@ impl Poll {
     }
 
     /// Queries members and settings.
-    async fn list(&mut self) -> Result<Listing, Status> {
-        let (crawl, view, leases, obstacles) = members(&self.coordinator).await?;
-        let leases = leases.into_iter().map(|lease| (AgentId(lease.id), lease)).collect();
+    async fn list(&mut self) -> Result<(Listing, u64), Status> {
+        let listing = members(&self.coordinator).await?;
         let settings = self.coordinator.get_settings(v1::GetSettingsRequest {}).await?;
         let v1::CrawlSettings { revision, toml } = settings.into_inner();
         let known = self.settings.as_ref().map(|(known, _)| *known);
@@ -136,7 +140,7 @@ impl Poll {
                 self.events.settings_changed(self.clock.now().0, revision);
             }
         }
-        Ok(Listing { crawl, view, leases, revision, obstacles })
+        Ok((listing, revision))
     }
 
     /// Queries an agent, unless a request is still in flight.

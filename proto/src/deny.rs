@@ -66,10 +66,6 @@ impl Reloadable for Entries {
         Ok(contents)
     }
 
-    fn contents(&self) -> &Self {
-        self
-    }
-
     fn effect(file: &PathBuf) -> String {
         format!("nodes in {} are refused from now on", file.display())
     }

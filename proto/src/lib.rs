@@ -26,7 +26,9 @@ pub mod view;
 pub use live_token::LiveToken;
 pub use stream::{NodeConnectInfo, NodeStream};
 
+use std::error::Error as _;
 use std::fmt;
+use std::iter::successors;
 
 /// Version 1 of the wire format.
 #[expect(
@@ -54,6 +56,16 @@ impl fmt::Debug for v1::JoinResponse {
             .field("settings_revision", settings_revision)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the message of a status, followed by those of its causes that it does not contain yet.
+#[must_use]
+pub fn with_causes(status: &tonic::Status) -> String {
+    let causes = successors(status.source(), |&cause| cause.source()).map(ToString::to_string);
+    causes.fold(status.message().to_owned(), |text, cause| match text.contains(&cause) {
+        true => text,
+        false => format!("{text}: {cause}"),
+    })
 }
 
 /// A client of a coordinator in the same process: calls its service without a network.

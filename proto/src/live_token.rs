@@ -24,10 +24,6 @@ impl Reloadable for Token {
         Ok(token)
     }
 
-    fn contents(&self) -> &Self {
-        self
-    }
-
     fn warn(&self, file: &PathBuf) {
         Self::warn_if_exposed(file);
     }

@@ -2,6 +2,7 @@
 
 use crate::v1;
 use crivello_common::obstacle::{Obstacle, ObstacleKind};
+use crivello_common::time::millis;
 use crivello_common::view::AgentId;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ impl From<Obstacle> for v1::Obstacle {
         Self {
             kind: v1::ObstacleKind::from(obstacle.kind).into(),
             agent: obstacle.agent.0,
-            since_ms: u64::try_from(obstacle.since.as_millis()).unwrap_or(u64::MAX),
+            since_ms: millis(obstacle.since),
             others: obstacle.others.into_iter().map(|id| id.0).collect(),
             disk_full: obstacle.disk_full,
         }

@@ -24,8 +24,6 @@ pub(crate) trait Reloadable: Sized + Send + Sync + 'static {
 
     fn read(files: &Self::Files) -> Result<Self::Contents, Self::Error>;
     fn build(contents: Self::Contents) -> Result<Self, Self::Error>;
-    /// Returns the contents from which the value was built.
-    fn contents(&self) -> &Self::Contents;
     /// Logs problems that do not prevent use.
     fn warn(&self, _files: &Self::Files) {}
     /// Returns a message about the effect of a change.
@@ -36,8 +34,9 @@ pub(crate) trait Reloadable: Sized + Send + Sync + 'static {
 pub(crate) struct Reloading<T: Reloadable> {
     files: Option<T::Files>,
     value: ArcSwap<T>,
-    /// The reason why the current contents of the files are not in force.
-    rejected: Mutex<Option<String>>,
+    /// The contents from which the value was built, if it has files, and the reason why their
+    /// current contents are not in force.
+    read: Mutex<(Option<T::Contents>, Option<String>)>,
 }
 
 /// Hides the value.
@@ -50,14 +49,17 @@ impl<T: Reloadable> fmt::Debug for Reloading<T> {
 impl<T: Reloadable> Reloading<T> {
     /// Loads the value from `files`.
     pub(crate) fn load(files: T::Files) -> Result<Self, T::Error> {
-        let value = T::build(T::read(&files)?)?;
+        let contents = T::read(&files)?;
+        let value = T::build(contents.clone())?;
         value.warn(&files);
-        Ok(Self { files: Some(files), ..Self::fixed(value) })
+        let read = Mutex::new((Some(contents), None));
+        Ok(Self { files: Some(files), read, ..Self::fixed(value) })
     }
 
     /// Creates a value without files, which never changes.
     pub(crate) fn fixed(value: T) -> Self {
-        Self { files: None, value: ArcSwap::from_pointee(value), rejected: Mutex::default() }
+        let read = Mutex::new((None, None));
+        Self { files: None, value: ArcSwap::from_pointee(value), read }
     }
 
     /// Returns the value in force.
@@ -75,18 +77,22 @@ impl<T: Reloadable> Reloading<T> {
 
     /// Replaces the value if the contents are valid.
     fn apply(&self, read: Read<T::Contents>, files: &T::Files) {
-        let mut rejected = self.rejected.lock();
-        if read.as_ref().is_ok_and(|contents| contents == self.value.load().contents()) {
+        let (in_force, rejected) = &mut *self.read.lock();
+        if read.as_ref().is_ok_and(|contents| Some(contents) == in_force.as_ref()) {
             if rejected.take().is_some() {
                 tracing::info!("{} are back to the contents in force", T::NAME);
             }
             return;
         }
-        match read.and_then(|contents| T::build(contents).map_err(|error| error.to_string())) {
-            Ok(value) => {
+        let built = read.and_then(|contents| {
+            let value = T::build(contents.clone()).map_err(|error| error.to_string())?;
+            Ok((value, contents))
+        });
+        match built {
+            Ok((value, contents)) => {
                 value.warn(files);
                 self.value.store(Arc::new(value));
-                *rejected = None;
+                (*in_force, *rejected) = (Some(contents), None);
                 tracing::info!("{} changed: {}", T::NAME, T::effect(files));
             }
             Err(error) if rejected.as_ref() == Some(&error) => {}
@@ -132,9 +138,8 @@ impl<P: Clone + PartialEq> StableChange<P> {
 
 /// Reads the files until the value is dropped.
 async fn watch<T: Reloadable>(value: Weak<Reloading<T>>, files: T::Files) {
-    let Some(reloading) = value.upgrade() else { return };
-    let mut change = StableChange::new(reloading.now().contents().clone());
-    drop(reloading);
+    let in_force = value.upgrade().and_then(|reloading| reloading.read.lock().0.clone());
+    let Some(mut change) = in_force.map(StableChange::new) else { return };
     loop {
         sleep(READ_INTERVAL).await;
         let paths = files.clone();

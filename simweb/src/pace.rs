@@ -4,6 +4,7 @@ use crate::log::Entry;
 use crate::names::is_within;
 use crate::report::{Judgment, RequestPair, Violation};
 use crate::route::Route;
+use crivello_common::time::micros;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -83,10 +84,6 @@ impl Pace {
         let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
         micros(own.max(asked.min(self.crawl_delay_max)))
     }
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The latest request to one host or address.

@@ -1,4 +1,4 @@
-//! How long hosts that may be visited wait until they are handed out.
+//! Time from when a host may be visited until it is handed out.
 
 use crate::crawldb_driver::CrawlDbDriver;
 use crate::workbench_driver::{SERVED, WorkbenchDriver};

@@ -26,7 +26,7 @@ pub struct Stream<T> {
     random: SmallRng,
     /// Makes a link of the number of its host and its own there.
     make: fn(usize, u32) -> T,
-    /// How many URLs of each host were ever linked to.
+    /// Number of URLs of each host that were ever linked to.
     known: Vec<u32>,
     distinct: u64,
     at: usize,

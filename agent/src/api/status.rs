@@ -2,6 +2,7 @@
 
 use crate::progress::{HostGauges, Snapshot};
 use crivello_common::completion::AgentReply;
+use crivello_common::time::millis;
 use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::bottleneck;
 use crivello_proto::v1;
@@ -107,10 +108,6 @@ impl TryFrom<v1::StatusResponse> for AgentStatus {
             snapshot: snapshot(&s.progress.unwrap_or_default())?,
         })
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn progress(s: &Snapshot) -> v1::Progress {

@@ -8,9 +8,7 @@ use crivello_common::view::AgentId;
 use crivello_proto::auth::{AuthChannel, NodeAuth};
 use crivello_proto::signing::CoordinatorKey;
 use crivello_proto::v1::coordinator_client::CoordinatorClient as GrpcClient;
-use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1};
-use std::error::Error as _;
-use std::iter::successors;
+use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1, with_causes};
 use std::time::Duration;
 use tonic::{Code, Status};
 
@@ -141,7 +139,7 @@ impl CoordinatorClient {
             let now = self.clock.now();
             if logged_at.is_none_or(|last| now.since(last) >= LOG_EVERY) {
                 logged_at = Some(now);
-                tracing::warn!(coordinator, "cannot join yet, retrying: {}", with_cause(&status));
+                tracing::warn!(coordinator, "cannot join yet, retrying: {}", with_causes(&status));
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }
@@ -198,7 +196,7 @@ impl CoordinatorClient {
         let asked = client.request_drain(v1::RequestDrainRequest { id: id.0, process });
         match tokio::time::timeout(CALL_TIMEOUT, asked).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(status)) => Err(with_cause(&status)),
+            Ok(Err(status)) => Err(with_causes(&status)),
             Err(_) => Err("the coordinator does not answer".to_owned()),
         }
     }
@@ -225,20 +223,11 @@ impl CoordinatorClient {
         let mut client = self.client.clone();
         let why = match tokio::time::timeout(CALL_TIMEOUT, client.leave(request)).await {
             Ok(Ok(_)) => return,
-            Ok(Err(status)) => with_cause(&status),
+            Ok(Err(status)) => with_causes(&status),
             Err(_) => "no answer".to_owned(),
         };
         tracing::warn!("cannot notify the coordinator that this agent ends: {why}");
     }
-}
-
-/// Returns the message of a status, followed by those of its causes that it does not contain yet.
-pub fn with_cause(status: &Status) -> String {
-    let causes = successors(status.source(), |&cause| cause.source()).map(ToString::to_string);
-    causes.fold(status.message().to_owned(), |text, cause| match text.contains(&cause) {
-        true => text,
-        false => format!("{text}: {cause}"),
-    })
 }
 
 fn may_try_again(status: &Status) -> bool {

@@ -30,7 +30,7 @@ mod traced;
 mod transfers;
 
 pub use coordinator_client::{
-    CALL_TIMEOUT, CoordinatorClient, Joined, Joining, LOG_EVERY, RETRY_PAUSE, with_cause,
+    CALL_TIMEOUT, CoordinatorClient, Joined, Joining, LOG_EVERY, RETRY_PAUSE,
 };
 pub use effect::ReplicationEffect;
 pub use engine::ReplicationEngine;

@@ -15,7 +15,7 @@ use crate::messages::{
 };
 use crate::peers::{Body, Lane, RejectReason};
 use crate::storage::{DiskError, facts};
-use crate::url_tracing::{FoundAt, key};
+use crate::url_tracing::FoundAt;
 use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::time::Timestamp;
@@ -65,7 +65,7 @@ impl ReplicationEngine {
                 match owner {
                     None => page.links.push(link),
                     // It was sent earlier: it is acknowledged, or the earlier page waits for it.
-                    Some(_) if self.recently_sent.touch(key(&link)) => {
+                    Some(_) if self.recently_sent.touch(link.key()) => {
                         Traced::sent_before(&tracer, &link, page, now);
                     }
                     Some(owner) => {

@@ -4,8 +4,8 @@ use crate::cluster::outbox::RowsByAgent;
 use crate::limits::TRACED_URLS;
 use crate::messages::{Fact, Found, Page};
 use crate::url_tracing::{
-    FoundAt, Since, Span, SpanId, Stage, TraceId, Tracer, assigned_span, found_span, key,
-    owner_counts, with_page_link,
+    FoundAt, Since, Span, SpanId, Stage, TraceId, Tracer, assigned_span, found_span, owner_counts,
+    with_page_link,
 };
 use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
@@ -116,7 +116,7 @@ impl Traced {
 
     /// Records URLs from another agent that were added to the open commit.
     pub fn arrive(&mut self, tracer: &Tracer, urls: &[Found], from: AgentId, now: Timestamp) {
-        for url in urls.iter().map(key).filter(|&url| tracer.sampled(url).is_some()) {
+        for url in urls.iter().map(Found::key).filter(|&url| tracer.sampled(url).is_some()) {
             if self.arrived.len() < TRACED_URLS {
                 self.arrived.insert(url, (from, now));
             }

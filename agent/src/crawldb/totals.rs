@@ -3,6 +3,7 @@
 use crate::storage::{DiskError, RowReader, RowWriter};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
+use crivello_common::time::micros;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ impl Totals {
         for n in [self.truncated, self.duplicates, self.robots, self.links, self.retries] {
             w.number(n);
         }
-        w.number(u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX));
+        w.number(micros(self.elapsed));
         w.number(self.by_status.len() as u64);
         for (&status, &n) in &self.by_status {
             w.number(u64::from(status)).number(n);

@@ -9,7 +9,7 @@ mod view_file;
 pub use liveness::Liveness;
 pub use view_file::ViewFile;
 
-use crate::cluster::{CALL_TIMEOUT, CoordinatorClient, LOG_EVERY, RETRY_PAUSE, with_cause};
+use crate::cluster::{CALL_TIMEOUT, CoordinatorClient, LOG_EVERY, RETRY_PAUSE};
 use crate::cluster::{InboundMsg, Inbox, coordinator_key};
 use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
@@ -20,7 +20,7 @@ use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::auth::NodeAuth;
 use crivello_proto::signing::{CoordinatorClock, ViewBook, ViewRejected};
 use crivello_proto::tls::Tls;
-use crivello_proto::v1;
+use crivello_proto::{v1, with_causes};
 use page_quota::PageQuotaClient;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ impl Heartbeat {
                 logged_at = Some(now);
                 tracing::warn!(
                     "the coordinator cannot be reached; the crawl continues without it: {}",
-                    with_cause(&status)
+                    with_causes(&status)
                 );
             }
         }

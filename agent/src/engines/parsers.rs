@@ -88,7 +88,7 @@ impl ParserThread {
     fn page(
         &mut self,
         fetched: Fetched,
-        process: fn(&mut ResponseProcessor, &Fetched) -> Processed,
+        process: impl FnOnce(&mut ResponseProcessor, &Fetched) -> Processed,
     ) -> PageParts {
         let processed = catch_unwind(AssertUnwindSafe(|| process(&mut self.processor, &fetched)));
         let processed = processed.unwrap_or_else(|_| {
@@ -199,8 +199,8 @@ mod tests {
             handed_out: HandedOut::default(),
             traced: None,
         };
-        let (page, ..) = parser.page(fetched(), |processor, fetched| {
-            let claim = processor.claim([7; 16], fetched);
+        let (page, ..) = parser.page(fetched(), |_, fetched| {
+            let claim = duplicates.claim([7; 16], fetched.at, fetched.url.as_str());
             assert!(matches!(claim, Ok(Claim::First(_))), "expected the first claim");
             panic!("simulated bug");
         });

@@ -16,7 +16,7 @@ use crate::process::duplicates::Duplicates;
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
-use crate::url_tracing::{self, CommitTrace};
+use crate::url_tracing::CommitTrace;
 use crivello_archive::{ArchiveError, ArchiveWriter};
 use crivello_common::time::Timestamp;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
@@ -358,7 +358,7 @@ impl Writer {
             );
         }
         for url in &commit.found {
-            let arrived = self.replication.arrived(&url_tracing::key(url));
+            let arrived = self.replication.arrived(&url.key());
             spans.received(url, arrived, results.next());
         }
     }

@@ -4,7 +4,7 @@ use crate::limits::{FETCH_URL_SHOWN, FETCHES_REMEMBERED};
 use crate::messages::{FetchOutcome, Fetched};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
-use crivello_common::time::Timestamp;
+use crivello_common::time::{Timestamp, micros};
 use crivello_common::view::AgentId;
 use crivello_proto::v1;
 use parking_lot::Mutex;
@@ -117,7 +117,7 @@ impl Fetch {
             url: self.url.to_string(),
             status: self.end.map_or(0, u32::from),
             failure: self.end.err().map(|kind| kind.name().to_owned()).unwrap_or_default(),
-            took_us: u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX),
+            took_us: micros(self.took),
             bytes: self.bytes,
             address: self.address.to_string(),
             agent: agent.0,

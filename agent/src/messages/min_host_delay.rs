@@ -2,6 +2,7 @@
 //! at once.
 
 use crivello_common::config::{Live, PolitenessMode};
+use crivello_common::time::millis;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,12 +16,12 @@ impl MinHostDelay {
     /// Creates it from the settings at the start.
     #[must_use]
     pub fn of(live: &Live) -> Self {
-        Self(Arc::new(AtomicU64::new(millis(live))))
+        Self(Arc::new(AtomicU64::new(shortest(live))))
     }
 
     /// Applies new settings.
     pub fn replace(&self, live: &Live) {
-        self.0.store(millis(live), Relaxed);
+        self.0.store(shortest(live), Relaxed);
     }
 
     /// Returns the delay, in whole milliseconds.
@@ -30,14 +31,14 @@ impl MinHostDelay {
     }
 }
 
-fn millis(live: &Live) -> u64 {
+fn shortest(live: &Live) -> u64 {
     let politeness = &live.politeness;
     let general = match politeness.mode {
         PolitenessMode::Absolute => politeness.delay,
         PolitenessMode::Relative => politeness.relative_delay_min,
     };
     let rest = politeness.domains.iter().map(|domain| domain.delay).fold(general, Duration::min);
-    u64::try_from(rest.as_millis()).unwrap_or(u64::MAX)
+    millis(rest)
 }
 
 #[cfg(test)]

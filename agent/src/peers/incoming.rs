@@ -12,7 +12,7 @@ use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::NodeConnectInfo;
-use crivello_proto::auth::{Guarded, NodeAccess};
+use crivello_proto::auth::{self, Guarded, NodeAccess};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::v1::acknowledgement::Outcome;
 use crivello_proto::v1::peer_server::{Peer, PeerServer as GrpcPeerServer};
@@ -238,17 +238,8 @@ impl PeerService {
         sender: AgentId,
         certificate: Option<CertificateId>,
     ) -> Result<(), Status> {
-        if self.trust.auth.deny.as_ref().is_some_and(|deny| deny.has_agent(sender)) {
-            return Err(Status::permission_denied(format!("agent {sender} is in the deny list")));
-        }
-        let view = self.views.borrow();
-        let agent = view.as_deref().and_then(|view| view.agent(sender));
-        match agent.is_none_or(|agent| agent.is_bound_to(certificate)) {
-            true => Ok(()),
-            false => Err(Status::permission_denied(format!(
-                "agent {sender} joined with another certificate than that of this connection"
-            ))),
-        }
+        let deny = self.trust.auth.deny.as_ref();
+        auth::check_sender(deny, self.views.borrow().as_deref(), sender, certificate)
     }
 
     /// Returns the rejection of a request that was made in `epoch`, by the view in force.

@@ -3,7 +3,7 @@
 use super::envelope::{PeerError, envelope};
 use crate::messages::{LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease};
 use bytes::Bytes;
-use crivello_common::time::Timestamp;
+use crivello_common::time::{Timestamp, micros};
 use crivello_proto::v1;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,10 +21,6 @@ fn address(bytes: &[u8]) -> Result<IpAddr, PeerError> {
     v4.or_else(|_| v6()).map_err(|_| {
         PeerError(format!("an IP address has {} bytes instead of 4 or 16", bytes.len()))
     })
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Returns the message of a batch. The id of the envelope is that of the batch.

@@ -3,7 +3,6 @@
 use super::duplicates::{Claim, Duplicates, First};
 use super::links::{LinkRules, Parent};
 use crate::messages::{FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, WarcRecord};
-use crate::storage::DiskError;
 use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
 use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder};
@@ -183,7 +182,7 @@ impl ResponseProcessor {
             return (None, None, None);
         }
         let digest = self.hasher.content(&response.body);
-        match self.claim(digest, fetched) {
+        match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
             Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
             Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),
             Err(error) => {
@@ -191,14 +190,5 @@ impl ResponseProcessor {
                 (None, None, None)
             }
         }
-    }
-
-    /// Looks a payload up. If it is new, others with the same payload wait until the result is
-    /// handed over.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn claim(&self, digest: ContentDigest, fetched: &Fetched) -> Result<Claim, DiskError> {
-        self.duplicates.claim(digest, fetched.at, fetched.url.as_str())
     }
 }

@@ -1,6 +1,7 @@
 //! The reasons why the scheduler had nothing to hand out, with the total time of each.
 
 use crivello_common::bottleneck::Bottleneck;
+use crivello_common::time::micros;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -27,13 +28,12 @@ pub struct IdleTimes {
 impl IdleTimes {
     /// Adds `time` spent waiting for `reason`.
     pub fn add(&self, reason: IdleReason, time: Duration) {
-        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let total = match reason {
             IdleReason::Paused => &self.paused,
             IdleReason::NoLease => &self.no_lease,
             IdleReason::Bottleneck(pace) => &self.paces[pace.index()],
         };
-        total.fetch_add(us, Relaxed);
+        total.fetch_add(micros(time), Relaxed);
     }
 
     /// Returns the name of each reason, with its total time.

@@ -1,6 +1,6 @@
 //! Spans of a commit: URLs found here or received, sieved, and pages stored.
 
-use super::{Link, Since, Span, SpanId, Stage, TraceId, Tracer, key};
+use super::{Link, Since, Span, SpanId, Stage, TraceId, Tracer};
 use crate::messages::{Found, Page, PageEnd, SieveResult};
 use crivello_common::hash::UrlKey;
 use crivello_common::politeness::{Retry, retry};
@@ -141,7 +141,7 @@ impl CommitTrace<'_> {
             .with("url.full", url.url.as_str().to_owned())
             .with("crivello.new", matches!(result, Some(Ok(true) | Err(_))));
         match result {
-            Some(Ok(true)) => self.tracer.queued(key(url), self.ended, Since::Sieved),
+            Some(Ok(true)) => self.tracer.queued(url.key(), self.ended, Since::Sieved),
             Some(Err(why)) => span = span.with("crivello.discarded", why.name()),
             Some(Ok(false)) | None => {}
         }

@@ -27,12 +27,3 @@ pub use span::{Link, Span, Value};
 pub use stage::Stage;
 pub use tracer::Tracer;
 pub use visit::{LookedUp, QueuedSince, Since, Visited, is_bad};
-
-use crate::messages::Found;
-use crivello_common::hash::UrlKey;
-
-/// Returns the key of a URL that was found.
-#[must_use]
-pub const fn key(found: &Found) -> UrlKey {
-    UrlKey { group: found.host.group, url: found.hash }
-}

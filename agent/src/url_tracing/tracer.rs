@@ -9,7 +9,7 @@
 use super::bounded::{Bounded, Repeats};
 use super::{
     CrawlTraceIds, LookedUp, QueuedSince, Rate, RateLimiter, Since, Span, Stage, TraceId, Visited,
-    is_bad, key,
+    is_bad,
 };
 use crate::limits::{
     ALWAYS_TRACED_A_SECOND, LOOKED_UP_HOSTS, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE, TRACED_URLS,
@@ -18,7 +18,7 @@ use crate::messages::{FetchOutcome, Fetched, Found};
 use crivello_common::config::Telemetry;
 use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::identity::KeyedHasher;
-use crivello_common::time::Timestamp;
+use crivello_common::time::{Timestamp, micros};
 use crossbeam::queue::ArrayQueue;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -85,7 +85,7 @@ impl Tracer {
     /// Applies these settings from now on.
     pub fn set(&self, settings: &Telemetry) {
         self.rate.store(Rate::of(settings.trace_rate).0, Relaxed);
-        let slow = u64::try_from(settings.trace_slow.as_micros()).unwrap_or(u64::MAX);
+        let slow = micros(settings.trace_slow);
         self.slow_us.store(slow, Relaxed);
     }
 
@@ -115,7 +115,7 @@ impl Tracer {
     /// followed, and its finds were not recorded too often.
     #[must_use]
     pub fn found(&self, found: &Found) -> Option<TraceId> {
-        let trace = self.sampled(key(found))?;
+        let trace = self.sampled(found.key())?;
         self.repeats.lock().admits(trace).then_some(trace)
     }
 

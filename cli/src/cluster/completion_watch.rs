@@ -1,9 +1,9 @@
 //! Detection of a crawl's completion from repeated status rounds of all agents.
 
-use super::Listing;
 use super::statuses::AgentStatuses;
 use crivello_common::completion::{NotDone, Round, is_done};
 use crivello_common::view::{AgentId, View};
+use crivello_proto::agents::Listing;
 
 /// Comparison of each round with the previous one.
 #[derive(Debug, Default)]

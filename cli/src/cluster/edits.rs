@@ -1,13 +1,13 @@
 //! Edits of a crawl's settings, and the wait until all agents use them.
 
 use super::statuses::{AgentStatuses, query_statuses};
-use super::{CoordinatorApi, Listing, connect, list};
+use super::{CoordinatorApi, connect, list};
 use crate::args::cluster::CoordinatorUrl;
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::Agent;
-use crivello_proto::agents::{AgentClients, Answer, Client, Scope, ask_all};
+use crivello_proto::agents::{AgentClients, Answer, Client, Listing, Scope, ask_all};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,16 +8,12 @@ pub mod statuses;
 use crate::args::cluster::{CoordinatorUrl, NodeArgs, TlsArgs, TokenArgs};
 use crate::exit::{CliError, usage};
 use anyhow::{Context, anyhow};
-use crivello_common::obstacle::Obstacle;
-use crivello_common::view::{AgentId, View};
+use crivello_proto::agents::Listing;
 use crivello_proto::auth::{AuthChannel, BearerToken, NodeAuth};
 use crivello_proto::deny::DenyList;
 use crivello_proto::tls::{Tls, TlsFiles};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, obstacle, v1};
-use std::collections::HashMap;
-use std::error::Error as _;
-use std::iter::successors;
+use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, v1, with_causes};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -163,42 +159,13 @@ pub fn client(channel: Channel, token: Option<&LiveToken>) -> CoordinatorApi {
         .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }
 
-/// Checked member list of a crawl.
-pub struct Listing {
-    /// Id of the crawl.
-    pub crawl_id: String,
-    /// View in force.
-    pub view: View,
-    /// Leases by agent id.
-    pub leases: HashMap<u32, v1::AgentLease>,
-    /// Obstacles to progress or completion.
-    pub obstacles: Vec<Obstacle>,
-    /// Dead agents since whose death the others have not fully replicated all groups.
-    pub uncovered: Vec<AgentId>,
-}
-
-impl Listing {
-    /// Returns the name of an agent.
-    pub fn name(&self, id: AgentId) -> String {
-        self.view.agent(id).map_or_else(|| format!("agent {id}"), |agent| agent.name.clone())
-    }
-}
-
 /// Requests the member list.
 ///
 /// # Errors
 /// Fails if the coordinator does not respond, or if its response is invalid.
 pub async fn list(client: &mut CoordinatorApi) -> Result<Listing, CliError> {
     let listed = client.list_agents(v1::ListAgentsRequest {}).await?.into_inner();
-    let view = View::try_from(listed.view.unwrap_or_default()).context("the coordinator's list")?;
-    let leases = listed.leases.into_iter().map(|lease| (lease.id, lease)).collect();
-    Ok(Listing {
-        crawl_id: listed.crawl_id,
-        view,
-        leases,
-        obstacles: obstacle::obstacles(listed.obstacles),
-        uncovered: listed.uncovered.into_iter().map(AgentId).collect(),
-    })
+    Ok(Listing::try_from(listed).context("the coordinator's list")?)
 }
 
 /// Member list of a coordinator, refreshed on demand. While the coordinator does not respond, the
@@ -242,13 +209,4 @@ impl From<Status> for CliError {
             _ => Self::Internal(anyhow!("the coordinator failed: {}", with_causes(&status))),
         }
     }
-}
-
-/// Returns the message of a status, with causes that it does not contain.
-fn with_causes(status: &Status) -> String {
-    let causes = successors(status.source(), |&cause| cause.source()).map(ToString::to_string);
-    causes.fold(status.message().to_owned(), |text, cause| match text.contains(&cause) {
-        true => text,
-        false => format!("{text}: {cause}"),
-    })
 }

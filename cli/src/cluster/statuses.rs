@@ -1,9 +1,9 @@
 //! Status of all agents of a crawl.
 
-use super::{Credentials, Listing};
+use super::Credentials;
 use crivello_agent::api::AgentStatus;
 use crivello_common::view::AgentId;
-use crivello_proto::agents::{AgentClients, AgentCredentials, ask_all};
+use crivello_proto::agents::{AgentClients, AgentCredentials, Listing, ask_all};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! `crivello agents`: lists the agents of a crawl.
 
 use crate::args::cluster::AgentsArgs;
-use crate::cluster::{Listing, connect, list};
+use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::view::{Agent, View};
+use crivello_proto::agents::Listing;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub async fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
 
 /// Returns an agent and its lease as JSON.
 pub fn agent_json(listing: &Listing, agent: &Agent) -> Value {
-    let lease = listing.leases.get(&agent.id.0);
+    let lease = listing.leases.get(&agent.id);
     json!({
         "name": agent.name,
         "id": agent.id.0,
@@ -34,14 +35,14 @@ pub fn agent_json(listing: &Listing, agent: &Agent) -> Value {
 
 /// Returns the remaining time of an agent's lease as text.
 pub fn lease_left(listing: &Listing, agent: &Agent) -> String {
-    let lease = listing.leases.get(&agent.id.0);
+    let lease = listing.leases.get(&agent.id);
     lease.map_or("-".to_owned(), |l| format::duration(Duration::from_millis(l.remaining_ms)))
 }
 
 fn as_json(listing: &Listing) -> String {
     let agents = listing.view.agents.iter().map(|agent| {
         let mut value = agent_json(listing, agent);
-        value["epoch"] = json!(listing.leases.get(&agent.id.0).map(|lease| lease.epoch));
+        value["epoch"] = json!(listing.leases.get(&agent.id).map(|lease| lease.epoch));
         value
     });
     let all = json!({
@@ -85,11 +86,12 @@ mod tests {
         (dead.name, dead.state) = ("b".into(), AgentState::Dead);
         (dead.id.0, dead.slot) = (12, 1);
         view.agents.push(dead);
+        let agent_id = view.agents[0].id;
         let lease = v1::AgentLease { id: 0, remaining_ms: 12_000, epoch: 1 };
         let listing = Listing {
             crawl_id: "c0ffee".into(),
             view,
-            leases: [(0, lease)].into_iter().collect(),
+            leases: [(agent_id, lease)].into(),
             obstacles: Vec::new(),
             uncovered: Vec::new(),
         };

@@ -25,11 +25,8 @@ pub async fn run(args: &DeclareDeadArgs) -> Result<Exit, CliError> {
     let (mut client, _) = connect(&args.agent.coordinator).await?;
     let request = v1::DeclareDeadRequest { agent: name.clone() };
     let view = client.declare_dead(request).await?.into_inner().view.unwrap_or_default();
-    let is_dead = View::try_from(view).is_ok_and(|view| {
-        let agents = view.agents.iter();
-        let mut named = agents.filter(|a| a.name == *name || a.id.to_string() == *name);
-        named.all(|agent| agent.state == AgentState::Dead)
-    });
+    let is_dead = View::try_from(view)
+        .is_ok_and(|view| view.find(name).is_none_or(|agent| agent.state == AgentState::Dead));
     screen::print_line(&match is_dead {
         true => format!("{name} is dead: the others take its groups over"),
         false => format!(

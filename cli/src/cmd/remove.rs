@@ -1,13 +1,13 @@
 //! `crivello remove`: removes a dead agent, and reports what is lost with it.
 
 use crate::args::cluster::RemoveArgs;
-use crate::cluster::{Listing, connect, list};
+use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit, usage};
 use crate::format::count;
 use crate::screen;
 use anyhow::anyhow;
 use crivello_common::view::{Agent, AgentState};
-use crivello_proto::agents::{Answer, ArchivedCount, archived_only_by};
+use crivello_proto::agents::{Answer, ArchivedCount, Listing, archived_only_by, sum_archived};
 use crivello_proto::v1;
 
 /// Prints the data that only this agent has, and removes the agent. If the data includes pages,
@@ -21,7 +21,7 @@ pub async fn run(args: &RemoveArgs) -> Result<Exit, CliError> {
     let name = &args.agent.agent;
     let mut pages = 0;
     // The coordinator rejects the removal of any other agent.
-    if let Some(agent) = find(&listing, name).filter(|agent| agent.state == AgentState::Dead) {
+    if let Some(agent) = listing.view.find(name).filter(|agent| agent.state == AgentState::Dead) {
         let Listing { view, crawl_id, .. } = &listing;
         let clients = credentials.agent_clients(client.clone());
         let counts = archived_only_by(&clients, view, crawl_id, agent.id).await;
@@ -50,39 +50,27 @@ pub async fn run(args: &RemoveArgs) -> Result<Exit, CliError> {
     Ok(Exit::Finished)
 }
 
-/// Finds an agent by name or by id.
-fn find<'a>(listing: &'a Listing, name: &str) -> Option<&'a Agent> {
-    let agents = &listing.view.agents;
-    let by_id = || agents.iter().find(|agent| agent.id.to_string() == name);
-    agents.iter().find(|agent| agent.name == name).or_else(by_id)
-}
-
-/// Returns the sum of the counts of all live agents.
+/// Returns the sum of the counts of all live agents. With `give_up`, a missing count is reported and
+/// counts as zero.
 fn sum(
     counts: &[(Agent, Answer<ArchivedCount>)],
     gone: &Agent,
     give_up: bool,
 ) -> Result<u64, CliError> {
+    if !give_up {
+        return sum_archived(counts, gone).map_err(|why| {
+            CliError::Internal(anyhow!("{why} (`crivello status` shows the progress)"))
+        });
+    }
     let mut pages = 0;
     for (agent, count) in counts {
-        let why = match count {
-            Ok(count) if count.is_settled || give_up => {
-                pages += count.pages;
-                continue;
-            }
-            Ok(_) => "is still taking over its work".to_owned(),
-            Err(unreachable) => unreachable.to_string(),
-        };
-        if !give_up {
-            return Err(CliError::Internal(anyhow!(
-                "{} {why}: the pages that only {} has cannot be counted yet; try again in a moment \
-                 (`crivello status` shows the progress)",
-                agent.name,
-                gone.name
-            )));
+        match count {
+            Ok(count) => pages += count.pages,
+            Err(unreachable) => screen::print_line(&format!(
+                "{} {unreachable}: its count for {} is missing",
+                agent.name, gone.name
+            )),
         }
-        let (name, gone) = (&agent.name, &gone.name);
-        screen::print_line(&format!("{name} {why}: its count for {gone} is missing"));
     }
     Ok(pages)
 }

@@ -3,14 +3,14 @@
 use super::agents::{agent_json, lease_left};
 use crate::args::cluster::AgentsArgs;
 use crate::cluster::statuses::{AgentStatuses, query_statuses};
-use crate::cluster::{Listing, connect, list};
+use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
 use crate::format::{self, count};
 use crate::screen;
 use crivello_agent::api::AgentStatus;
-use crivello_common::obstacle::Obstacle;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId};
+use crivello_proto::agents::Listing;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -133,9 +133,8 @@ fn table(report: &StatusReport) -> String {
     let (crawl, run, epoch) = (&report.listing.crawl_id, view.run.name(), view.epoch);
     let left = report.pages_left().map(|left| format!(", {} pages left", count(left)));
     let left = left.unwrap_or_default();
-    let obstacles = report.listing.obstacles.iter();
-    let obstacles = obstacles.map(|obstacle| obstacle.describe(|id| report.listing.name(id)));
-    let obstacles: String = obstacles.map(|text| format!("{text}\n")).collect();
+    let obstacles = report.listing.obstacle_texts().into_iter();
+    let obstacles: String = obstacles.map(|obstacle| format!("{}\n", obstacle.text)).collect();
     format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}{obstacles}", format::table(&rows))
 }
 
@@ -143,21 +142,13 @@ fn as_json(report: &StatusReport) -> String {
     let view = &report.listing.view;
     let agents: Vec<Value> = view.agents.iter().map(|agent| with_status(report, agent)).collect();
     let all: Vec<&AgentStatus> = report.answers.values().flatten().collect();
-    let obstacle = |obstacle: &Obstacle| {
-        json!({
-            "kind": obstacle.kind.name(),
-            "agent": report.listing.name(obstacle.agent),
-            "text": obstacle.describe(|id| report.listing.name(id)),
-        })
-    };
-    let obstacles: Vec<Value> = report.listing.obstacles.iter().map(obstacle).collect();
     let sum = |of_one: Count| all.iter().map(|status| of_one(status)).sum::<u64>();
     let mut whole = json!({
         "crawl": report.listing.crawl_id,
         "epoch": view.epoch,
         "run": view.run.name(),
         "agents": agents,
-        "obstacles": obstacles,
+        "obstacles": report.listing.obstacle_texts(),
         "totals": {
             "pages_left": report.pages_left(),
             "pages_per_second": report.rates.values().sum::<f64>(),
@@ -199,9 +190,8 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
 mod tests {
     use super::*;
     use crivello_agent::progress::Snapshot;
-    use crivello_common::obstacle::ObstacleKind;
+    use crivello_common::obstacle::{Obstacle, ObstacleKind};
     use crivello_common::view::{AgentState, View};
-    use std::collections::HashMap;
 
     fn report() -> StatusReport {
         let mut view = View::of_one("a");
@@ -220,7 +210,7 @@ mod tests {
             listing: Listing {
                 crawl_id: "c0ffee".into(),
                 view,
-                leases: HashMap::from([(0, lease)]),
+                leases: [(id, lease)].into(),
                 obstacles: Vec::new(),
                 uncovered: Vec::new(),
             },

@@ -3,14 +3,14 @@
 use crate::args::cluster::WaitArgs;
 use crate::cluster::completion_watch::{CompletionWatch, why};
 use crate::cluster::statuses::{AgentStatuses, query_statuses};
-use crate::cluster::{Listing, MemberList, connect, list};
+use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit, usage};
 use crate::{format, screen, signals};
 use anyhow::anyhow;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::units::parse_duration;
 use crivello_common::view::{AgentState, RunState};
-use crivello_proto::agents::AgentClients;
+use crivello_proto::agents::{AgentClients, Listing};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;

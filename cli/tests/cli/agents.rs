@@ -169,8 +169,8 @@ impl TestCluster {
 
     /// Makes agents idle in the view in force.
     fn make_idle(&mut self, agents: &[&Arc<FakeAgent>]) {
-        let view = self.runtime.block_on(self.client.get_view(v1::GetViewRequest {}));
-        let epoch = view.expect("a view").into_inner().epoch;
+        let listed = self.runtime.block_on(self.client.list_agents(v1::ListAgentsRequest {}));
+        let epoch = listed.expect("a list").into_inner().view.expect("a view").epoch;
         for agent in agents {
             let mut status = agent.status.lock().expect("the mutex is not poisoned");
             (status.epoch, status.idle) = (epoch, true);

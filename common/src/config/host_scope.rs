@@ -2,13 +2,12 @@
 
 use super::records::LinkRule;
 use super::settings::Links;
+use crate::url::is_within;
 
 impl LinkRule {
     /// Returns true if URLs of `host` may match: whether they do depends on their paths.
     fn may_match(&self, host: &str) -> bool {
-        self.host_suffix.as_deref().is_none_or(|suffix| {
-            host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
+        self.host_suffix.as_deref().is_none_or(|suffix| is_within(host, suffix))
     }
 }
 

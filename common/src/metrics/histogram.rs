@@ -1,6 +1,6 @@
 //! Histograms of durations.
 
-use crate::time::{Clock, Timestamp};
+use crate::time::{Clock, Timestamp, micros};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Histogram {
 
     /// Adds a duration.
     pub fn observe(&self, took: Duration) {
-        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let us = micros(took);
         let bucket = self.bounds.iter().take_while(|&&bound| bound < us).count();
         self.counts[bucket].fetch_add(1, Relaxed);
         self.sum_us.fetch_add(us, Relaxed);

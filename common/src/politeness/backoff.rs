@@ -1,8 +1,8 @@
 //! The wait after a response that asks to slow down (429, 503; RFC 9110 section 10.2.3).
 
-use super::state::micros;
 use crate::assignment::SplitMix;
 use crate::config::Politeness;
+use crate::time::micros;
 use std::time::Duration;
 
 /// Returns the wait after a 429 or 503: Retry-After if present, otherwise `backoff_first` doubled

@@ -2,6 +2,7 @@
 
 use super::state::WaitRule;
 use crate::config::{DomainDelay, Politeness, PolitenessMode};
+use crate::url::is_within;
 use std::time::Duration;
 
 /// The politeness rules of one host.
@@ -80,9 +81,6 @@ impl<'a> HostPolicy<'a> {
 /// boundary.
 #[must_use]
 pub fn domain_delay_index(domains: &[DomainDelay], host: &str) -> Option<usize> {
-    let covers = |suffix: &str| {
-        host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    let matching = domains.iter().enumerate().filter(|(_, d)| covers(&d.suffix));
+    let matching = domains.iter().enumerate().filter(|(_, d)| is_within(host, &d.suffix));
     matching.max_by_key(|(_, d)| d.suffix.len()).map(|(i, _)| i)
 }

@@ -1,7 +1,7 @@
 //! The state of a host between visits.
 
 use crate::failure::Failure;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, micros};
 use std::time::Duration;
 
 /// The state of a host between visits, stored in the `hosts` column family.
@@ -66,11 +66,6 @@ impl HostState {
     pub const fn wait(&self, now: Timestamp) -> Duration {
         self.next.since(now)
     }
-}
-
-/// Returns a duration in whole microseconds, at most `u64::MAX`.
-pub(super) fn micros(d: Duration) -> u64 {
-    u64::try_from(d.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The rule that set a host's next time.

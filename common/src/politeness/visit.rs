@@ -3,9 +3,9 @@
 use super::backoff::slow_down_wait;
 use super::host_policy::HostPolicy;
 use super::retry::rest_after;
-use super::state::{HostState, WaitRule, micros};
+use super::state::{HostState, WaitRule};
 use crate::failure::Failure;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, micros};
 use std::time::Duration;
 
 /// The outcome of a visit, reduced to the data that politeness needs.

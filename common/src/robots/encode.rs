@@ -14,6 +14,7 @@
 use super::table::Draft;
 use super::{CRAWL_DELAY_MAX, Rules, escape};
 use crate::codec::{RowReader, RowWriter};
+use crate::time::millis;
 use std::time::Duration;
 
 const VERSION: u8 = 2;
@@ -51,7 +52,7 @@ impl Rules {
                 | flag(self.also.is_some(), ALSO),
         );
         if let Some(delay) = self.crawl_delay {
-            out.number(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+            out.number(millis(delay));
         }
         let table = self.table.iter();
         out.number(table.len() as u64);

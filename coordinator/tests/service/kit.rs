@@ -80,7 +80,9 @@ pub async fn beat(client: &mut Client, id: u32, process: u64) -> Result<u64, ton
 }
 
 pub async fn view(client: &mut Client) -> View {
-    let view = client.get_view(v1::GetViewRequest {}).await.expect("a view").into_inner();
+    let watch = v1::WatchViewRequest { known_epoch: 0 };
+    let mut views = client.watch_view(watch).await.expect("a stream of views").into_inner();
+    let view = views.message().await.expect("a view").expect("a view");
     View::try_from(view).expect("a valid message")
 }
 

@@ -5,15 +5,15 @@
 //! count, then `{"pages"}` or `{"error"}`. Closing the connection ends the count.
 
 use super::{Asked, Refusal, query};
-use crate::listing::members;
+use crate::poll::members;
 use crate::state::State;
 use axum::body::{Body, Bytes};
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use crivello_common::view::{Agent, AgentState, View};
-use crivello_proto::agents::archived_only_by;
+use crivello_common::view::AgentState;
+use crivello_proto::agents::{Listing, archived_only_by, sum_archived};
 use futures_util::stream::unfold;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,17 +40,16 @@ pub(crate) async fn archived(
     let busy = |_| Refusal::unavailable("too many counts are running: try again later");
     let permit = Arc::clone(&state.counts).try_acquire_owned().map_err(busy)?;
     // The latest snapshot may be older than the agent's death.
-    let (crawl, view, ..) = members(&state.coordinator).await?;
-    let by_id = || view.agents.iter().find(|agent| agent.id.to_string() == name);
-    let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id).cloned();
+    let Listing { crawl_id, view, .. } = members(&state.coordinator).await?;
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no agent {name}"));
-    let agent = agent.ok_or_else(unknown)?;
+    let agent = view.find(&name).cloned().ok_or_else(unknown)?;
     if agent.state != AgentState::Dead {
         let why = format!("{name} is not dead: its pages are not lost");
         return Err(Refusal::new(StatusCode::CONFLICT, why));
     }
     let counting = Box::pin(async move {
-        match count(&state, &crawl, &view, &agent).await {
+        let counts = archived_only_by(&state.agents, &view, &crawl_id, agent.id).await;
+        match sum_archived(&counts, &agent) {
             Ok(pages) => json!({ "pages": pages }),
             Err(why) => json!({ "error": why }),
         }
@@ -73,25 +72,4 @@ pub(crate) async fn archived(
 
 fn line(value: &Value) -> Result<Bytes, Infallible> {
     Ok(format!("{value}\n").into())
-}
-
-/// Sums the counts of all other agents. All of them must have settled, because pages of a group in
-/// handoff are not counted.
-async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, String> {
-    let mut sum = 0;
-    for (agent, count) in archived_only_by(&state.agents, view, crawl, gone.id).await {
-        let why = match count {
-            Ok(count) if count.is_settled => {
-                sum += count.pages;
-                continue;
-            }
-            Ok(_) => "is still taking over its groups".to_owned(),
-            Err(unreachable) => unreachable.to_string(),
-        };
-        return Err(format!(
-            "{} {why}: the pages that only {} has cannot be counted yet; try again in a moment",
-            agent.name, gone.name
-        ));
-    }
-    Ok(sum)
 }

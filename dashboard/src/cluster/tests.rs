@@ -13,11 +13,11 @@ fn listing() -> Listing {
     }
     let lease = |id| (AgentId(id), v1::AgentLease { id, remaining_ms: 900, epoch: 7 });
     Listing {
-        crawl: "c0ffee".into(),
+        crawl_id: "c0ffee".into(),
         view,
         leases: [lease(0), lease(2)].into(),
-        revision: 4,
         obstacles: Vec::new(),
+        uncovered: Vec::new(),
     }
 }
 
@@ -49,7 +49,7 @@ fn found<'a>(
     agents: &'a BTreeMap<AgentId, AgentHistory>,
     shares: &'a HashMap<AgentId, f64>,
 ) -> Value {
-    Found { listing, agents, shares, now: at(100) }.json(&Value::Null)
+    Found { listing, revision: 4, agents, shares, now: at(100) }.json(&Value::Null)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/coding.rs`.
+//! libFuzzer entry of `fuzz/src/targets/coding.rs`.
 
 #![no_main]
 

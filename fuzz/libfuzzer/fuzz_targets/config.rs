@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/config.rs`.
+//! libFuzzer entry of `fuzz/src/targets/config.rs`.
 
 #![no_main]
 

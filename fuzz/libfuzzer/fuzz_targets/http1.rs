@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/http1.rs`.
+//! libFuzzer entry of `fuzz/src/targets/http1.rs`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/http2.rs`.
+//! libFuzzer entry of `fuzz/src/targets/http2.rs`.
 
 #![no_main]
 

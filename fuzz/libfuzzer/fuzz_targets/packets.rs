@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/packets.rs`.
+//! libFuzzer entry of `fuzz/src/targets/packets.rs`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/page.rs`.
+//! libFuzzer entry of `fuzz/src/targets/page.rs`.
 
 #![no_main]
 

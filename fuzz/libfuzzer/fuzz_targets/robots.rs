@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/robots.rs`.
+//! libFuzzer entry of `fuzz/src/targets/robots.rs`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/state_file.rs`.
+//! libFuzzer entry of `fuzz/src/targets/state_file.rs`.
 
 #![no_main]
 

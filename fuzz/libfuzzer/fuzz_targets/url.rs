@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/url.rs`.
+//! libFuzzer entry of `fuzz/src/targets/url.rs`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/values.rs`.
+//! libFuzzer entry of `fuzz/src/targets/values.rs`.
 
 #![no_main]
 

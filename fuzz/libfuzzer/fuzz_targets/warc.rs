@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/warc.rs`.
+//! libFuzzer entry of `fuzz/src/targets/warc.rs`.
 
 #![no_main]
 

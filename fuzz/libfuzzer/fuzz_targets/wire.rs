@@ -1,4 +1,4 @@
-//! See `fuzz/src/targets/wire.rs`.
+//! libFuzzer entry of `fuzz/src/targets/wire.rs`.
 
 #![no_main]
 

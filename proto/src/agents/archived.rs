@@ -21,6 +21,28 @@ pub struct ArchivedCount {
     pub replication: u32,
 }
 
+/// Returns the sum of complete counts of all other agents for `removed`.
+///
+/// # Errors
+/// Fails if an agent did not answer, or has not settled: pages of a group in handoff are not counted.
+pub fn sum_archived(
+    counts: &[(Agent, Answer<ArchivedCount>)],
+    removed: &Agent,
+) -> Result<u64, String> {
+    let pages = |(agent, count): &(Agent, Answer<ArchivedCount>)| {
+        let why = match count {
+            Ok(count) if count.is_settled => return Ok(count.pages),
+            Ok(_) => "is still taking over its groups".to_owned(),
+            Err(unreachable) => unreachable.to_string(),
+        };
+        Err(format!(
+            "{} {why}: the pages that only {} has cannot be counted yet; try again in a moment",
+            agent.name, removed.name
+        ))
+    };
+    counts.iter().map(pages).sum()
+}
+
 /// Queries all living agents of `view` for the number of pages that exist only in the archive of
 /// `removed`. Each page is counted by one agent.
 pub async fn archived_only_by(

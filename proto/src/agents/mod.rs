@@ -4,11 +4,13 @@
 mod archived;
 mod call_error;
 mod explain;
+mod listing;
 mod tickets;
 
-pub use archived::{ArchivedCount, archived_only_by};
+pub use archived::{ArchivedCount, archived_only_by, sum_archived};
 pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
+pub use listing::{Listing, ObstacleText};
 pub use tickets::{AgentCredentials, Scope};
 
 use crate::auth::AuthChannel;

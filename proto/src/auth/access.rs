@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Calls of nodes to the coordinator. All others are those of people.
 pub const NODE_CALLS: &[&str] =
-    &["Join", "Heartbeat", "Leave", "RequestDrain", "WatchView", "GetView", "WatchSettings"];
+    &["Join", "Heartbeat", "Leave", "RequestDrain", "WatchView", "WatchSettings"];
 /// Calls to an agent that change nothing. All others are orders.
 const READS: &[&str] =
     &["Status", "CountArchived", "Explain", "Hosts", "Fetches", "Blocks", "Traces", "Details"];
@@ -20,15 +20,24 @@ const GIVE_TOKEN: &str = "give --token-file FILE (or CRIVELLO_TOKEN_FILE) with t
 const GIVE_SECRET: &str = "give --node-secret-file FILE (or CRIVELLO_NODE_SECRET_FILE) with the node \
                            secret that the coordinator was started with";
 
-/// Checks that a header carries the secret, if there is one.
-fn check_node(secret: Option<&LiveToken>, header: Option<&[u8]>) -> Result<(), Denial> {
+/// Checks that a header carries the secret, if there is one. `name` is its name, `remedy` is the
+/// advice to callers.
+fn check_secret(
+    secret: Option<&LiveToken>,
+    header: Option<&[u8]>,
+    (name, remedy): (&str, &str),
+) -> Result<(), Denial> {
     let Some(secret) = secret else { return Ok(()) };
     let (logged, sent) = match header {
         Some(header) if secret.matches_header(header) => return Ok(()),
-        None => ("it sent no node secret", "this call needs the node secret of the cluster"),
-        Some(_) => ("it sent another secret", "the node secret is not that of this cluster"),
+        None => ("it sent no", format!("this call needs the {name} of the cluster")),
+        Some(_) => ("it sent another", format!("the {name} is not that of this cluster")),
     };
-    Err(Denial { logged: logged.to_owned(), sent: format!("{sent}: {GIVE_SECRET}") })
+    Err(Denial { logged: format!("{logged} {name}"), sent: format!("{sent}: {remedy}") })
+}
+
+fn check_node(secret: Option<&LiveToken>, header: Option<&[u8]>) -> Result<(), Denial> {
+    check_secret(secret, header, ("node secret", GIVE_SECRET))
 }
 
 /// Rule of the coordinator: calls of nodes need the node secret, all others the token.
@@ -45,13 +54,7 @@ impl Access for CoordinatorAccess {
         if NODE_CALLS.contains(&call) {
             return check_node(self.node_secret.as_ref(), header);
         }
-        let Some(token) = &self.token else { return Ok(()) };
-        let (logged, sent) = match header {
-            Some(header) if token.matches_header(header) => return Ok(()),
-            None => ("it sent no token", "this call needs the cluster's token"),
-            Some(_) => ("it sent another token", "the token is not that of this cluster"),
-        };
-        Err(Denial { logged: logged.to_owned(), sent: format!("{sent}: {GIVE_TOKEN}") })
+        check_secret(self.token.as_ref(), header, ("token", GIVE_TOKEN))
     }
 }
 

@@ -11,4 +11,4 @@ mod node;
 pub use access::{AgentAccess, CoordinatorAccess, NODE_CALLS, NodeAccess};
 pub use bearer::{AuthChannel, BearerToken};
 pub use guarded::{Access, Denial, Guarded};
-pub use node::NodeAuth;
+pub use node::{NodeAuth, check_allowed, check_sender};

@@ -4,6 +4,9 @@ use super::bearer::BearerToken;
 use crate::LiveToken;
 use crate::deny::DenyList;
 use crate::tls::Tls;
+use crivello_common::certificate_id::CertificateId;
+use crivello_common::view::{AgentId, View};
+use tonic::Status;
 
 /// Credentials that a node presents, and those that it requires.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,38 @@ impl NodeAuth {
         self.tls.iter().for_each(Tls::watch);
         self.secret.iter().for_each(LiveToken::watch);
         self.deny.iter().for_each(DenyList::watch);
+    }
+}
+
+/// Refuses agents in the deny list.
+///
+/// # Errors
+/// `PERMISSION_DENIED` with the reason.
+pub fn check_allowed(deny: Option<&DenyList>, id: AgentId) -> Result<(), Status> {
+    match deny.is_some_and(|deny| deny.has_agent(id)) {
+        true => Err(Status::permission_denied(format!("agent {id} is in the deny list"))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses calls of agent `id`, if it is in the deny list, or if `view` binds it to other
+/// certificates than that of the connection.
+///
+/// # Errors
+/// `PERMISSION_DENIED` with the reason.
+pub fn check_sender(
+    deny: Option<&DenyList>,
+    view: Option<&View>,
+    id: AgentId,
+    certificate: Option<CertificateId>,
+) -> Result<(), Status> {
+    check_allowed(deny, id)?;
+    let agent = view.and_then(|view| view.agent(id));
+    match agent.is_none_or(|agent| agent.is_bound_to(certificate)) {
+        true => Ok(()),
+        false => Err(Status::permission_denied(format!(
+            "agent {id} joined with another certificate than that of this connection"
+        ))),
     }
 }
 

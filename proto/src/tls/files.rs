@@ -89,7 +89,6 @@ pub(super) fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, TlsError>
 
 /// The TLS configuration for both directions.
 pub(super) struct TlsConfig {
-    pem: Pem,
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
     /// Identity of our certificate.
@@ -149,11 +148,7 @@ impl Reloadable for TlsConfig {
         server.send_tls13_tickets = 0;
         client.resumption = Resumption::disabled();
         let (server, client) = (Arc::new(server), Arc::new(client));
-        Ok(Self { pem, server, client, certificate, untrusted })
-    }
-
-    fn contents(&self) -> &Pem {
-        &self.pem
+        Ok(Self { server, client, certificate, untrusted })
     }
 
     /// Logs a warning. The certificate is used anyway: the clock may be wrong, or other nodes have

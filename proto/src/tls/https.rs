@@ -28,8 +28,6 @@ pub struct Https(Arc<Reloading<HttpsConfig>>);
 /// The TLS configuration for browsers. Only they know if they trust the certificate, so there is
 /// nothing to warn about.
 struct HttpsConfig {
-    /// Contents of the files; `ca` is empty.
-    pem: Pem,
     server: Arc<ServerConfig>,
 }
 
@@ -54,11 +52,7 @@ impl Reloadable for HttpsConfig {
             .with_single_cert(chain, key(&pem.key)?);
         let mut server = server.map_err(TlsError::of)?;
         server.alpn_protocols = vec![HTTP1.to_vec()];
-        Ok(Self { pem, server: Arc::new(server) })
-    }
-
-    fn contents(&self) -> &Pem {
-        &self.pem
+        Ok(Self { server: Arc::new(server) })
     }
 
     fn effect(files: &HttpsFiles) -> String {

@@ -230,11 +230,11 @@ fn a_node_in_the_deny_list_is_cut_off_at_once() {
     let captured = certificate_of(&cluster, "c");
     let caller = Caller::node(&cluster, "c");
     let mut open = caller.coordinator(&cluster.url());
-    caller.block_on(open.get_view(v1::GetViewRequest {})).expect("an open connection");
+    let watch = v1::WatchViewRequest { known_epoch: 0 };
+    caller.block_on(open.watch_view(watch)).expect("an open connection");
     fs::write(&deny, format!("{captured} # c\n")).expect("written");
-    cluster.until("the open connection is cut", |_| {
-        caller.block_on(open.get_view(v1::GetViewRequest {})).is_err()
-    });
+    cluster
+        .until("the open connection is cut", |_| caller.block_on(open.watch_view(watch)).is_err());
     cluster.until("c is dead", |cluster| cluster.state("c").as_deref() == Some("dead"));
     let n = cluster.requests_of("a").len();
     cluster.until("the others go on", |cluster| cluster.requests_of("a").len() > n + 20);

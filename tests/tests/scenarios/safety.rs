@@ -142,7 +142,7 @@ fn orders_need_the_token(cluster: &Cluster, certs: &Certs, theirs: &Certs) {
     ];
     for words in orders {
         for (token, why) in [
-            (&[][..], "needs the cluster's token: give --token-file"),
+            (&[][..], "needs the token of the cluster: give --token-file"),
             (&["--token-file", &wrong], "not that of this cluster: give --token-file"),
         ] {
             let (code, said) = ask(words, token);

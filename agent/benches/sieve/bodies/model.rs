@@ -15,7 +15,7 @@ const N_URLS: f64 = 1e10;
 const BLOOM_BITS: f64 = 14.4;
 const BLOCKED_BLOOM_BITS: f64 = 15.7;
 
-/// How a figure grows.
+/// Growth of a figure.
 #[derive(Clone, Copy)]
 enum Growth {
     ByFactor,

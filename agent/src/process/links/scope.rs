@@ -1,7 +1,7 @@
 //! Include and exclude rules: the part of the web that a crawl covers.
 
 use crivello_common::config::LinkRule;
-use crivello_common::url::CrawlUrl;
+use crivello_common::url::{CrawlUrl, is_within};
 use regex::Regex;
 use std::fmt;
 
@@ -109,13 +109,8 @@ impl CompiledRule {
     /// Returns true if all parts that are set match.
     fn matches(&self, url: &CrawlUrl) -> bool {
         let LinkRule { host_suffix, path_prefix, .. } = &self.rule;
-        host_suffix.as_deref().is_none_or(|suffix| has_suffix(url.host(), suffix))
+        host_suffix.as_deref().is_none_or(|suffix| is_within(url.host(), suffix))
             && path_prefix.as_deref().is_none_or(|prefix| url.path().starts_with(prefix))
             && self.regex.as_ref().is_none_or(|regex| regex.is_match(url.as_str()))
     }
-}
-
-/// Returns true if `host` is `suffix` or a name below it.
-fn has_suffix(host: &str, suffix: &str) -> bool {
-    host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

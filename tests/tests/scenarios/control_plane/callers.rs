@@ -71,8 +71,10 @@ impl Caller {
 /// Returns the view in force, which the coordinator shows to nodes.
 pub fn view(caller: &Caller, coordinator: &str) -> v1::View {
     let mut client = caller.coordinator(coordinator);
-    let view = caller.block_on(client.get_view(v1::GetViewRequest {}));
-    view.expect("a view").into_inner()
+    let watch = v1::WatchViewRequest { known_epoch: 0 };
+    let view =
+        caller.block_on(async { client.watch_view(watch).await?.into_inner().message().await });
+    view.expect("a stream of views").expect("a view")
 }
 
 /// Returns the identity of an agent's certificate in the view.
