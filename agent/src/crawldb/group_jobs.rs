@@ -123,11 +123,13 @@ impl GroupJobs {
         }
     }
 
-    /// Ends the deletion of a group, if there is one. Returns true then.
+    /// Ends the deletion of a group, if there is one. Returns true then. What is left of the group is
+    /// rescheduled: the deletion may have begun before the group was completely closed.
     pub(super) fn cancel_deletion(&mut self, group: GroupHash) -> bool {
         let was_deleting = self.deletions.remove(&group).is_some();
         if was_deleting {
             self.cancelled.push(group);
+            self.begin(group, Task::Reschedule, Timestamp::ZERO);
         }
         was_deleting
     }

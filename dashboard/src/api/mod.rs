@@ -109,7 +109,7 @@ fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> (Vec<(Agent, T)>, Reach) {
         match answer {
             Ok(answer) => answers.push((agent, answer)),
             Err(unreachable) => {
-                silent.push(json!({ "agent": agent.name, "why": unreachable.to_string() }))
+                silent.push(json!({ "agent": agent.name, "why": unreachable.to_string() }));
             }
         }
     }

@@ -139,6 +139,10 @@ const N_BODIES: u64 = 200;
 const WAITING: u64 = (64 + 2 * 408) << 10;
 /// Memory of the bodies within the budget, including the spare capacity of a buffer that doubles.
 const ROOMS: u64 = 2 * 64 * MIB;
+/// Memory of bodies that have ended, which the allocator returns to the system only after a second.
+/// The growth measured on a quiet machine is 252 to 321 MiB; 347 MiB without this part were exceeded
+/// beside other tests.
+const NOT_RETURNED: u64 = 48 * MIB;
 
 /// Crawls this many hosts with endless bodies at once; each body is truncated at four MiB.
 fn large_bodies(n: u64) -> Ended {
@@ -159,7 +163,7 @@ fn large_bodies(n: u64) -> Ended {
 #[test]
 fn memory_does_not_grow_with_the_bodies_that_arrive_at_once() {
     let _permits = Permits::take(Load::All);
-    let growth_max = ROOMS + N_BODIES * WAITING + CRAWL_GROWTH_MAX;
+    let growth_max = ROOMS + N_BODIES * WAITING + NOT_RETURNED + CRAWL_GROWTH_MAX;
     assert!(2 * growth_max < N_BODIES * BODY, "the bound is too wide for this test");
     let (few, many) = (large_bodies(1), large_bodies(N_BODIES));
     assert_bounded("totals/bytes", &few, &many, growth_max);

@@ -30,6 +30,8 @@ struct Pair {
     settings: Settings,
     now: Timestamp,
     rng: Rng,
+    /// The operations so far, printed if the stores differ.
+    trace: Vec<String>,
     _dir: TempDir,
 }
 
@@ -49,6 +51,7 @@ impl Pair {
             settings,
             now: Timestamp::from_secs(1_000),
             rng,
+            trace: Vec::new(),
             _dir: dir,
         }
     }
@@ -71,6 +74,7 @@ impl Pair {
             6 => self.delete(),
             7 => self.change_outbox(),
             _ => {
+                self.trace.push("crash".to_owned());
                 self.simulated.crash(0);
                 self.real = open(&self.disk, &self.settings);
             }
@@ -90,7 +94,8 @@ impl Pair {
             })
             .collect();
         let groups: BTreeSet<GroupHash> = facts.iter().map(Fact::group).collect();
-        self.cancel_deletions(&groups);
+        self.trace.push(format!("merge {:?}", self.states(facts.clone())));
+        self.receive(&groups);
         self.apply(&|commit| {
             facts.iter().for_each(|fact| commit.add_fact(fact.clone(), None));
         });
@@ -99,9 +104,23 @@ impl Pair {
     /// Adds URLs of seeds.
     fn find(&mut self) {
         let page = self.page();
-        self.cancel_deletions(&BTreeSet::from([self.web.group(page)]));
+        self.trace.push(format!("find {page} of {:?}", self.web.group(page)));
+        self.receive(&BTreeSet::from([self.web.group(page)]));
         let found = self.web.found(page);
         self.apply_to(Commit::default, &|commit| commit.found.push(found.clone()));
+    }
+
+    /// Prepares groups for rows, as the engine does: their deletions end, and a group without a role
+    /// gets one before any row.
+    fn receive(&mut self, groups: &BTreeSet<GroupHash>) {
+        self.cancel_deletions(groups);
+        for &group in groups {
+            if !self.simulated.all_roles().contains_key(&group) {
+                let opens = self.rng.chance(2);
+                self.become_holder(group, opens, 1);
+            }
+        }
+        self.commit();
     }
 
     fn cancel_deletions(&mut self, groups: &BTreeSet<GroupHash>) {
@@ -120,6 +139,7 @@ impl Pair {
     }
 
     fn become_holder(&mut self, group: GroupHash, opens: bool, epoch: u64) {
+        self.trace.push(format!("set the role of {group:?}: opens {opens}"));
         let role = match opens {
             true => Role::Authority { in_sync: vec![(AgentId(2), epoch)] },
             false => Role::Replica { from: vec![AgentId(3)] },
@@ -137,6 +157,7 @@ impl Pair {
     /// Deletes a group, which the engine closes before.
     fn delete(&mut self) {
         let group = self.group();
+        self.trace.push(format!("delete {group:?}"));
         self.cancel_deletions(&BTreeSet::from([group]));
         self.become_holder(group, false, 1);
         if self.rng.chance(2) {
@@ -200,6 +221,7 @@ impl Pair {
     }
 
     fn finish_jobs(&mut self) {
+        self.trace.push("finish jobs".to_owned());
         while self.simulated.is_deleting() {
             self.simulated.step_deletions();
             self.simulated.commit(&[]);
@@ -279,7 +301,7 @@ fn the_simulated_disk_and_the_crawl_database_agree() {
             pair.compare();
         }));
         if let Err(panic) = outcome {
-            println!("CRIVELLO_TEST_SEED={seed}");
+            println!("CRIVELLO_TEST_SEED={seed}: {:#?}", pair.trace);
             std::panic::resume_unwind(panic);
         }
     }
