@@ -31,6 +31,10 @@ pub const PIPELINE_PAGES_MAX: usize = 4_096;
 pub const PIPELINE_BYTES_MAX: usize = 64 << 20;
 /// URLs of a visit to a host without any delay: enough to make the overhead of a visit small.
 pub const NO_DELAY_VISIT_URLS: u32 = 32;
+/// Maximum time between the moment when a request leaves an agent and its arrival at the server. An
+/// agent stops fetching this long before its leases expire: another agent counts the rest of hosts
+/// and addresses that it takes over from the expiry. A quarter of a peer lease, if that is less.
+pub const REQUEST_UNDER_WAY_MAX: Duration = Duration::from_millis(100);
 /// Capacity of the queue of hosts and URLs from the crawl database to the scheduler. Messages that
 /// find no room wait in the writer thread.
 pub const SCHEDULER_QUEUE: usize = 16_384;

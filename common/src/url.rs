@@ -12,12 +12,14 @@
 mod base;
 mod cost;
 mod percent;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 
 pub use base::Base;
 pub use cost::{AUTHORITY_MAX, HREF_MAX, TEXT_MAX, has_other_scheme, parse_cost};
 pub(crate) use percent::escaped;
+pub use rewrite::Rewriter;
 
 use crate::closed_set;
 use crate::config::AssignBy;

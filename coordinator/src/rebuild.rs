@@ -71,7 +71,8 @@ pub fn rebuild(
 ) -> Result<Rebuilt, CoordinatorError> {
     let refused = |why: String| CoordinatorError::Refused(why);
     let mut views = Vec::new();
-    for ViewCopy { source, content, .. } in copies {
+    for copy in copies {
+        let ViewCopy { source, content, .. } = copy;
         let book = ViewBook::default();
         book.pin(signed_by, &content.crawl_id);
         let view = book.accept(content.view.clone().unwrap_or_default()).map_err(|error| {
@@ -79,27 +80,27 @@ pub fn rebuild(
                 "the copy of {source}: {error}. It must be signed by the key {signed_by}; leave it out"
             ))
         })?;
-        views.push((View::clone(&view), content));
+        views.push((View::clone(&view), copy));
     }
     let newest = views.iter().max_by_key(|(view, _)| view.epoch);
     let (newest, copy) =
         newest.ok_or_else(|| refused("no copy of the view is given".to_owned()))?;
-    if let Some((_, other)) = views.iter().find(|(_, other)| other.crawl_id != copy.crawl_id) {
-        let (a, b) = (&copy.crawl_id, &other.crawl_id);
+    let crawl_id = &copy.content.crawl_id;
+    if let Some((_, other)) = views.iter().find(|(_, c)| c.content.crawl_id != *crawl_id) {
+        let (a, b) = (crawl_id, &other.content.crawl_id);
         return Err(refused(format!("the copies are of two crawls, {a} and {b}")));
     }
-    let counts = views.iter().map(|(view, copy)| view.epoch.max(copy.settings_revision));
+    let counts = views.iter().map(|(view, copy)| view.epoch.max(copy.content.settings_revision));
     if counts.max().is_some_and(|count| count >= COUNTS_MAX) {
         return Err(refused("a copy has an epoch or a revision that no crawl reaches".to_owned()));
     }
     let by_trust = |copy: &&ViewCopy| (copy.is_file, copy.content.settings_revision);
-    let latest = copies.iter().max_by_key(by_trust);
-    let latest = latest.ok_or_else(|| refused("no copy of the view is given".to_owned()))?;
+    let latest = views.iter().map(|&(_, copy)| copy).max_by_key(by_trust).unwrap_or(copy);
     let (toml, revision) = (&latest.content.settings, latest.content.settings_revision);
     let settings = Settings::from_toml(&format!("the settings of {}", latest.source), toml)
         .map_err(|errors| refused(errors.to_string()))?;
     let record = Record {
-        crawl_id: copy.crawl_id.clone(),
+        crawl_id: crawl_id.clone(),
         begun: now.to_string(),
         meaning: settings.fingerprint_text(),
         members: members(newest, views.iter().map(|(view, _)| view)),

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_everywhere_is_called_by_any_address_and_still_by_no_strange_name() {
+    fn a_node_that_listens_on_all_addresses_accepts_any_address_but_no_unknown_name() {
         let at = "0.0.0.0:8080".parse().expect("an address");
         let guard = Guard { at, names: Vec::new(), ..guard(None) };
         assert!(guard.is_ours("10.1.2.3:8080") && guard.is_ours("[fd00::1]:8080"));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_not_got_the_addresses_is_told_how_to_get_them() {
+    async fn an_error_says_how_to_get_missing_addresses() {
         // A network for benchmarks between devices (RFC 2544).
         let network: Network = "198.18.0.0/16".parse().unwrap();
         let error = listen(0, network, &BTreeSet::from([network.nth(0)])).unwrap_err();

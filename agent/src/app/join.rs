@@ -291,12 +291,12 @@ fn outgoing(
     inbox: &Inbox,
     clock: Clock,
 ) -> Arc<Outgoing> {
-    let (heard, mut answers) = mpsc::channel::<PeerEvent>(crate::limits::PEER_ANSWERS);
-    let outgoing = Outgoing::new(id, trust, runtime.handle().clone(), heard, clock);
+    let (events, mut answers) = mpsc::channel::<PeerEvent>(crate::limits::PEER_ANSWERS);
+    let outgoing = Outgoing::new(id, trust, runtime.handle().clone(), events, clock);
     let inbox = inbox.clone();
     runtime.spawn(async move {
-        while let Some(heard) = answers.recv().await {
-            inbox.deliver(InboundMsg::Peer(heard)).await;
+        while let Some(event) = answers.recv().await {
+            inbox.deliver(InboundMsg::Peer(event)).await;
         }
     });
     Arc::new(outgoing)

@@ -78,7 +78,8 @@ impl Fetchers {
 
     fn start_visit(&self, visit: Visit) {
         let Shared { clock, lifecycle, fetch_deadline, .. } = &self.shared;
-        let (cut, stop, clock) = (fetch_deadline.cut(), lifecycle.stop.clone(), *clock);
+        let (stop, clock) = (lifecycle.stop.clone(), *clock);
+        let (fetch_deadline, cut) = (fetch_deadline.clone(), fetch_deadline.cut());
         let deadline = visit.deadline.clone();
         let visit = fetch::run(visit, self.context.clone(), stop);
         if !fetch_deadline.is_open(clock.now()) {
@@ -88,7 +89,7 @@ impl Fetchers {
             // Dropping a visit closes its connection and returns its remaining URLs.
             tokio::select! {
                 biased;
-                () = cut.cancelled() => {}
+                () = fetch_deadline.passed(&cut, clock) => {}
                 () = ended(&deadline, clock) => {}
                 () = visit => {}
             }

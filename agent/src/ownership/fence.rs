@@ -8,6 +8,7 @@
 //! leases of the same length
 //! ([`Cluster::peer_lease`](crivello_common::config::Cluster::peer_lease)), in all their processes.
 
+use crate::limits::REQUEST_UNDER_WAY_MAX;
 use crivello_common::peer_leases::peer_leases_needed;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -61,14 +62,15 @@ impl Fence {
     }
 
     /// Returns the time when the fence closes unless a lease is renewed; `others` are alive in the
-    /// view.
+    /// view. It closes [`REQUEST_UNDER_WAY_MAX`] before the leases expire.
     pub fn until(&self, others: impl Iterator<Item = AgentId>) -> Timestamp {
         let received = |id| self.received.get(&id).copied().unwrap_or_default();
         let mut received: Vec<Timestamp> = others.map(received).collect();
         received.sort_unstable_by(|a, b| b.cmp(a));
         let last_needed = peer_leases_needed(received.len()).checked_sub(1);
         let of_peers = last_needed.and_then(|last| received.get(last).copied());
-        self.lease.max(of_peers.unwrap_or_default())
+        let under_way = REQUEST_UNDER_WAY_MAX.min(self.peer_lease / 4);
+        self.lease.max(of_peers.unwrap_or_default()) - under_way
     }
 
     /// Returns the time when the last peer lease expires that was granted to an agent that is gone:
@@ -83,6 +85,18 @@ impl Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fence_closes_before_the_leases_expire() {
+        let mut fence = Fence::new(Duration::from_secs(5), Timestamp::ZERO);
+        let expiry = Timestamp::from_secs(30);
+        fence.leased(expiry);
+        assert_eq!(fence.until(std::iter::empty()), expiry - REQUEST_UNDER_WAY_MAX);
+        let asked = Timestamp::from_secs(28);
+        fence.peer_lease_renewed(AgentId(2), asked);
+        let expiry = asked + Duration::from_secs(5);
+        assert_eq!(fence.until(std::iter::once(AgentId(2))), expiry - REQUEST_UNDER_WAY_MAX);
+    }
 
     /// The agent joined again elsewhere, with a copy of its disk, while its first process runs on.
     #[test]

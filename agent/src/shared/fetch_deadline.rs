@@ -5,9 +5,12 @@
 
 use crivello_common::time::{Clock, Timestamp};
 use parking_lot::Mutex;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +50,17 @@ impl FetchDeadline {
         self.cut.lock().clone()
     }
 
+    /// Completes once the deadline has passed; `cut` is the token from before. Each poll reads the
+    /// clock, so a process that was frozen continues no visit, even if `cut` is not cancelled yet.
+    pub async fn passed(&self, cut: &CancellationToken, clock: Clock) {
+        let mut cancelled = pin!(cut.cancelled());
+        poll_fn(|cx| match self.is_open(clock.now()) {
+            true => cancelled.as_mut().poll(cx),
+            false => Poll::Ready(()),
+        })
+        .await;
+    }
+
     /// Cuts visits off in time, even if the thread that sets the deadline is busy. Never returns.
     pub async fn watch(self: Arc<Self>, clock: Clock) {
         loop {
@@ -58,5 +72,24 @@ impl FetchDeadline {
             }
             tokio::time::sleep(left.min(CHECK_EVERY)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    /// As in a process that was frozen: the token is cancelled only later.
+    #[test]
+    fn a_visit_ends_when_the_clock_says_so() {
+        let (deadline, clock) = (FetchDeadline::default(), Clock::start());
+        let cut = deadline.cut();
+        assert_eq!(deadline.passed(&cut, clock).now_or_never(), None);
+        deadline.set(clock.now());
+        assert_eq!(deadline.passed(&cut, clock).now_or_never(), Some(()));
+        deadline.set(Timestamp::MAX);
+        cut.cancel();
+        assert_eq!(deadline.passed(&cut, clock).now_or_never(), Some(()));
     }
 }

@@ -33,9 +33,9 @@ impl Workbench {
             let id = self.ips.pop_host(ip, now, &mut self.hosts)?;
             self.hosts[id].phase = HostPhase::Loose;
             if let Some(mut visit) = self.dispatch(id, now) {
-                if let Some(deadline) =
-                    self.ips.begin_visit(ip, (visit.host.group, &visit.name), now)
-                {
+                let weight = self.live.politeness.ip_answered_weight;
+                let host = (visit.host.group, &visit.name);
+                if let Some(deadline) = self.ips.begin_visit(ip, host, weight, now) {
                     visit.deadline = deadline;
                 }
                 self.in_flight += 1;

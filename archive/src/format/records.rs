@@ -11,7 +11,7 @@ use crivello_common::config::{DigestKind, Store};
 
 /// Profile of revisits whose payload is identical byte for byte (WARC/1.1 section 6.7.2).
 const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
-/// Whether the certificate of the connection was valid, or why not: a field of our own.
+/// A field of our own: `valid` if the certificate of the connection was valid, else the reason why not.
 const CERTIFICATE: &str = "X-Crivello-Certificate";
 /// End of every record (WARC/1.1 section 4).
 pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";

@@ -45,6 +45,25 @@ closed_set! {
         /// A Bloom filter with blocks of one cache line.
         BlockedBloom => "blocked-bloom",
     }
+    /// A way to rewrite URLs; see [`Links::rewrite`](super::Links::rewrite).
+    pub enum UrlRewrite {
+        /// Query parameters that only track visitors are dropped.
+        Tracking => "tracking",
+        /// Parameters that name a session are dropped from query and path.
+        Sessions => "sessions",
+        /// The parameters of the query are sorted.
+        SortQuery => "sort-query",
+        /// A `?` without a query is dropped.
+        DropEmptyQuery => "drop-empty-query",
+        /// Several slashes in a row become one, in the path.
+        CollapseSlashes => "collapse-slashes",
+        /// `www.` is dropped from the host.
+        StripWww => "strip-www",
+        /// http at the default port becomes https.
+        ForceHttps => "force-https",
+        /// The name of an index page is dropped from the path.
+        IndexPages => "index-pages",
+    }
 }
 
 /// Implements [`Value`] for types declared by `closed_set!`.
@@ -71,4 +90,4 @@ macro_rules! one_of {
         }
     )+ };
 }
-one_of!(AssignBy PolitenessMode DigestKind SieveKind StrategyKind);
+one_of!(AssignBy PolitenessMode DigestKind SieveKind StrategyKind UrlRewrite);

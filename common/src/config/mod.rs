@@ -32,7 +32,7 @@ mod value;
 mod write;
 
 pub use blocks::{BlockEntry, Blocklist, HostName};
-pub use choices::{AssignBy, DigestKind, PolitenessMode, SieveKind};
+pub use choices::{AssignBy, DigestKind, PolitenessMode, SieveKind, UrlRewrite};
 pub use describe::SettingInfo;
 pub use edit::{Edit, EditError, EditedSettings};
 pub use error::{ConfigError, ConfigErrors, SettingOrigin};

@@ -53,6 +53,27 @@ pub fn product_token(text: &str) -> Result<(), String> {
     ))
 }
 
+/// Checks names of query parameters, or patterns of them.
+pub(super) fn parameters(names: &[String]) -> Result<(), String> {
+    /// Maximum number of names: each is compared with each parameter of each link.
+    const NAMES_MAX: usize = 100;
+    if names.len() > NAMES_MAX {
+        return Err(format!("{} entries; write at most {NAMES_MAX}", names.len()));
+    }
+    let fits = |name: &String| {
+        let is_name = |b: u8| b.is_ascii_graphic() && !b"&=#?".contains(&b);
+        (1..=100).contains(&name.len()) && name.bytes().all(is_name)
+    };
+    match names.iter().position(|name| !fits(name)) {
+        None => Ok(()),
+        Some(n) => Err(format!(
+            "entry {}: {:?} is not the name of a parameter; write one such as \"ref\" or \"ref_*\"",
+            n + 1,
+            names[n]
+        )),
+    }
+}
+
 /// Checks that `text` is the value of a header, in visible ASCII.
 pub(super) fn header_value(text: &str) -> Result<(), String> {
     let fits = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ') && text.trim() == text;

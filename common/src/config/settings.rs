@@ -8,7 +8,7 @@
 
 use super::blocks::{BlockEntry, HostName};
 use super::bounds::{at_least, between, each, few, some_at_least};
-use super::choices::{AssignBy, DigestKind, PolitenessMode, SieveKind};
+use super::choices::{AssignBy, DigestKind, PolitenessMode, SieveKind, UrlRewrite};
 use super::names;
 use super::records::{DomainDelay, LinkRule, RobotsExemption};
 use crate::assignment::StrategyKind;
@@ -116,6 +116,10 @@ settings! {
         /// Delay between requests to the same IP address, over all its hosts. Of IPv6, a network of 64
         /// bits counts as one address.
         ip_delay: Duration = secs(2), must between(NEVER, YEAR);
+        /// Domains that share an IP address take turns there. One that has answered with success gets
+        /// this many visits for each visit to one that has not: names that only point to the address of
+        /// another site answer with errors.
+        ip_answered_weight: u32 = 4, in "visits", must between(1, 1_000);
         /// absolute: up to `burst` requests, then the delay. relative: the delay is a multiple of the
         /// response time.
         mode: PolitenessMode = PolitenessMode::Absolute;
@@ -219,6 +223,16 @@ settings! {
         /// it, an address or a network is all hosts at these addresses. Links to blocked hosts are
         /// discarded, and their queued URLs are dropped for good.
         blocked: Vec<BlockEntry> = Vec::new(), must few;
+        /// URLs are rewritten before anything else judges them, so that different URLs of one page
+        /// become one. `tracking` drops query parameters that only track visitors (`utm_*`, `gclid`,
+        /// `fbclid` and others), `sessions` those that name a session, also in the path
+        /// (`jsessionid`, `phpsessid`, `sid` and others), `drop-empty-query` a `?` without a query,
+        /// `index-pages` `index.html` and the like, `strip-www` the `www.` of the host. `sort-query`
+        /// sorts the query, `collapse-slashes` makes `//` in the path `/`, and `force-https` makes
+        /// http https.
+        rewrite: Vec<UrlRewrite> = Vec::new(), must few;
+        /// Query parameters that are dropped likewise, by name; `*` stands for any text.
+        drop_parameters: Vec<String> = Vec::new(), must names::parameters;
         /// Respect `nofollow`.
         respect_nofollow: bool = true;
         /// Fetch images, including those of style sheets and fonts.
@@ -229,7 +243,7 @@ settings! {
         sitemaps: bool = true;
         /// Maximum length of a URL.
         url_length_max: u32 = 2_048, in "characters", must between(16, 65_535);
-        /// Maximum number of occurrences of the same path segment in a URL.
+        /// Maximum number of occurrences of the same path segment in a URL. Empty ones do not count.
         repeated_segments_max: u32 = 3, in "times", must at_least(1);
         /// Maximum number of path segments.
         path_depth_max: u32 = 30, in "segments", must at_least(1);

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 pub(super) struct CutLinks {
     /// Time since which two members do not reach each other. The smaller id comes first.
     pub(super) since: BTreeMap<(AgentId, AgentId), Timestamp>,
-    /// Member to exclude, and the other end of the link.
-    pub(super) gives_way: Option<(AgentId, AgentId)>,
+    /// Member to exclude: of the two ends of a link the one with more broken links, else the younger
+    /// one. The other end comes second.
+    pub(super) weaker_end: Option<(AgentId, AgentId)>,
 }

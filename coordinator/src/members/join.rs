@@ -104,7 +104,7 @@ impl Members {
             self.usable.began(id, epoch, self.now, self.rules.peer_lease);
             if let Some(lease) = self.leases.get_mut(&id) {
                 lease.report = HeartbeatReport { id, process, ..HeartbeatReport::default() };
-                (lease.heard, lease.behind_since) = (Some(self.now), Some(behind_since));
+                (lease.reported_at, lease.behind_since) = (Some(self.now), Some(behind_since));
                 lease.was_ready = false;
             }
         }

@@ -13,14 +13,14 @@ impl Members {
     /// Returns true if the lease of a member that has just reported may be renewed.
     pub(super) fn may_renew(&self, id: AgentId) -> bool {
         let Some(lease) = self.leases.get(&id) else { return false };
-        let gives_way = self.cut.gives_way.is_some_and(|(member, _)| member == id);
+        let is_weaker_end = self.cut.weaker_end.is_some_and(|(member, _)| member == id);
         // Nobody could take its groups over.
         let is_alone = self.living().len() == 1;
         self.view.run == RunState::Stopping
             || is_alone
             || (lease.report.stalled < self.rules.stall_max()
                 && !self.is_left_behind(id)
-                && !gives_way)
+                && !is_weaker_end)
     }
 
     /// Returns true if a member has not followed the views for so long that the others go on without
@@ -36,7 +36,7 @@ impl Members {
         let lease = self.leases.entry(id).or_insert_with(|| Lease {
             until,
             process,
-            heard: None,
+            reported_at: None,
             report: super::HeartbeatReport::default(),
             behind_since: Some(self.now),
             was_ready: false,
@@ -52,9 +52,9 @@ impl Members {
             && self.leases.get(&id).is_none_or(|lease| lease.until <= self.now)
     }
 
-    pub(super) fn was_heard_lately(&self, id: AgentId) -> bool {
-        let heard = self.leases.get(&id).and_then(|lease| lease.heard);
-        heard.is_some_and(|heard| self.now < heard + self.rules.lease / 2)
+    pub(super) fn has_reported_lately(&self, id: AgentId) -> bool {
+        let reported_at = self.leases.get(&id).and_then(|lease| lease.reported_at);
+        reported_at.is_some_and(|reported_at| self.now < reported_at + self.rules.lease / 2)
     }
 
     /// Declares all members dead whose leases have expired, in one new epoch: all of them or none,
@@ -71,7 +71,7 @@ impl Members {
             return;
         }
         let alive: BTreeSet<AgentId> = living.difference(&over).copied().collect();
-        let survivors = alive.iter().copied().filter(|&id| self.was_heard_lately(id)).collect();
+        let survivors = alive.iter().copied().filter(|&id| self.has_reported_lately(id)).collect();
         let checked = self.usable.check(&alive, &survivors, self.now, self.rules.peer_lease);
         if let Err(conflict) = checked {
             self.conflict = Some(conflict);
@@ -100,10 +100,10 @@ impl Members {
         }
     }
 
-    /// Finds links between members that do not work, and which member must give way.
+    /// Finds links between members that do not work, and which member to exclude.
     pub(super) fn check_links(&mut self) {
-        let heard = |id: &AgentId| self.was_heard_lately(*id);
-        let members: BTreeSet<AgentId> = self.living().into_iter().filter(heard).collect();
+        let is_current = |id: &AgentId| self.has_reported_lately(*id);
+        let members: BTreeSet<AgentId> = self.living().into_iter().filter(is_current).collect();
         let mut broken = BTreeMap::new();
         for (&id, lease) in self.leases.iter().filter(|(id, _)| members.contains(id)) {
             let others = lease.report.unreachable.iter().filter(|other| members.contains(other));
@@ -116,13 +116,13 @@ impl Members {
         let old = broken.iter().filter(|&(_, &since)| self.now.since(since) >= limit);
         let old: Vec<(AgentId, AgentId)> = old.map(|(&link, _)| link).collect();
         let n_links = |id: AgentId| old.iter().filter(|link| link.0 == id || link.1 == id).count();
-        // The one with more broken links gives way, else the younger one.
+        // More broken links count first, then youth.
         let weakness = |id: AgentId| {
             let joined = self.view.agent(id).map_or(0, |agent| agent.joined_epoch);
             (n_links(id), joined, id)
         };
         let ends = old.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
-        self.cut.gives_way = ends.max_by_key(|&(id, _)| weakness(id));
+        self.cut.weaker_end = ends.max_by_key(|&(id, _)| weakness(id));
         self.cut.since = broken;
     }
 }

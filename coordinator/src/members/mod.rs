@@ -47,7 +47,7 @@ pub use usable_views::{Conflict, PublishedViews, UsableViews};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
 use cut_links::CutLinks;
-use exclusion::Exclusion;
+use exclusion::Exclusions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ pub struct Members {
     /// Why silent members could not be declared dead in the last step.
     conflict: Option<Conflict>,
     cut: CutLinks,
-    exclusions: BTreeMap<AgentId, Exclusion>,
+    exclusions: BTreeMap<AgentId, Exclusions>,
     /// Digest of each view that was published since the start.
     digests: BTreeMap<u64, u64>,
     /// Refusal of everything, once an agent has shown that the record is an old copy.
@@ -134,7 +134,7 @@ struct Lease {
     until: Timestamp,
     process: ProcessId,
     /// Time of the last report; `None` if there was none since the coordinator started.
-    heard: Option<Timestamp>,
+    reported_at: Option<Timestamp>,
     report: HeartbeatReport,
     /// Time since which it has not taken or not scanned the view in force. A restart does not end
     /// this.
@@ -168,7 +168,7 @@ impl Members {
                 Lease {
                     until,
                     process: ANY,
-                    heard: None,
+                    reported_at: None,
                     report,
                     behind_since: None,
                     was_ready: true,

@@ -21,7 +21,7 @@ impl Members {
                 let behind = behind.unwrap_or_default();
                 let silent = self.now.since(lease.until);
                 let is_stalled = lease.report.stalled >= self.rules.lease / 2;
-                if is_stalled && self.was_heard_lately(agent.id) {
+                if is_stalled && self.has_reported_lately(agent.id) {
                     let stalled = of(ObstacleKind::Stalled, agent.id, lease.report.stalled);
                     obstacles.push(Obstacle { disk_full: lease.report.disk_full, ..stalled });
                 } else if self.is_silent(agent.id) {

@@ -58,7 +58,7 @@ impl Members {
                 if known_epoch > self.view.epoch {
                     let member = id.and_then(|id| self.view.agent(id));
                     let is_member = member.is_some_and(|member| {
-                        member.disk_id == disk && !self.was_heard_since_start(member.id)
+                        member.disk_id == disk && !self.has_reported_since_start(member.id)
                     });
                     return Err(self.on_other_view(known_epoch, is_member));
                 }
@@ -90,7 +90,7 @@ impl Members {
         let HeartbeatReport { id, process, epoch, digest, .. } = *report;
         let differs = self.digests.get(&epoch).is_some_and(|&ours| ours != digest && digest != 0);
         if epoch > self.view.epoch || differs {
-            let is_member = self.alive(id).is_ok() && !self.was_heard_since_start(id);
+            let is_member = self.alive(id).is_ok() && !self.has_reported_since_start(id);
             return Err(self.on_other_view(epoch, is_member));
         }
         self.alive(id)?;
@@ -109,7 +109,7 @@ impl Members {
                 lease.behind_since = Some(now);
             }
             lease.process = process;
-            lease.heard = Some(now);
+            lease.reported_at = Some(now);
             lease.report = report.clone();
         }
         if self.leases.get(&id).is_some_and(|lease| lease.was_ready) {
@@ -139,8 +139,8 @@ impl Members {
 
     /// Returns true if the member has received views from this process: then it cannot know a later
     /// one from another record.
-    fn was_heard_since_start(&self, id: AgentId) -> bool {
-        self.leases.get(&id).is_some_and(|lease| lease.heard.is_some())
+    fn has_reported_since_start(&self, id: AgentId) -> bool {
+        self.leases.get(&id).is_some_and(|lease| lease.reported_at.is_some())
     }
 
     fn drain(&mut self, id: AgentId) -> StepResult {

@@ -113,7 +113,7 @@ impl UsableViews {
     }
 
     /// Checks the rule for a view in which exactly the agents in `alive` are alive. Of these, only
-    /// `survivors` count as agents that refuse peer leases: those that the coordinator has heard
+    /// `survivors` count as agents that refuse peer leases: those that have reported to the coordinator
     /// lately.
     ///
     /// # Errors

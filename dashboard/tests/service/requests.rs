@@ -94,7 +94,7 @@ async fn agents_are_asked_and_their_owner_is_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
+async fn a_node_that_cannot_answer_is_named_and_no_figure_is_invented() {
     let mut scene = Scene::start(Options::default()).await;
     let empty = scene.until(|_| true).await;
     assert_eq!(empty["agents"], json!([]));

@@ -92,6 +92,10 @@ impl Explanation {
         let now = Timestamp(source.now);
         let mut lines = vec![line("group", self.holders(source))];
         if let Some(url) = &source.url {
+            if !url.rewritten_from.is_empty() {
+                let text = format!("to {} by links.rewrite or links.drop-parameters", url.url);
+                lines.push(line("rewritten", text));
+            }
             lines.push(line("URL", url.text()));
             lines.extend(self.archive(url).map(|text| line("archive", text)));
         }

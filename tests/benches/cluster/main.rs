@@ -5,7 +5,8 @@
 //! without the web, and the bytes between them in both directions, as they pass the gates of the
 //! harness. Each cluster is compared with the same number of independent crawlers, each with its
 //! own web that has its share of the pages: as many processes start, and compete for one machine,
-//! without any distribution. Then an agent is killed several times in the middle of a slower crawl,
+//! without any distribution. Four agents also crawl with their data in memory, where a sync costs
+//! nothing: the difference is what synced archives and acknowledgements cost. Then an agent is killed several times in the middle of a slower crawl,
 //! to measure the time until another agent fetches from one of its hosts.
 //!
 //! Finally URLs are added to a paused crawl: with one agent, and with two, where half of the URLs
@@ -21,6 +22,7 @@
 
 use crivello_tests::{Cluster, Scene, env_list, env_value};
 use simweb::{Entry, Spec};
+use std::path::Path;
 use std::time::Duration;
 
 const VISITS_MAX: usize = 64;
@@ -56,6 +58,7 @@ struct Cost {
 }
 
 fn costs(pages: u32, sizes: &[u8]) {
+    let memory = Path::new("/dev/shm");
     let alone = crawl_alone(Spec::bench(pages));
     let one = alone.cpu_per_page();
     println!(
@@ -74,7 +77,10 @@ fn costs(pages: u32, sizes: &[u8]) {
                 apart.cpu_per_page()
             }
         };
-        crawl_together(pages, n_agents).print(one, apart);
+        crawl_together(pages, n_agents, None).print(one, apart);
+        if n_agents == 4 && memory.is_dir() {
+            crawl_together(pages, n_agents, Some(memory)).print(one, apart);
+        }
     }
 }
 
@@ -149,8 +155,13 @@ fn wall(log: &[Entry]) -> Duration {
     Duration::from_micros(last - first)
 }
 
-fn crawl_together(pages: u32, n_agents: u8) -> Cost {
-    let mut cluster = Cluster::new(Spec::bench(pages))
+fn crawl_together(pages: u32, n_agents: u8, dir: Option<&Path>) -> Cost {
+    let cluster = Cluster::new(Spec::bench(pages));
+    let cluster = match dir {
+        Some(dir) => cluster.inside(dir),
+        None => cluster,
+    };
+    let mut cluster = cluster
         .delays(Duration::ZERO, Duration::ZERO)
         .anonymous()
         .set(&format!("fetch.visits-max={VISITS_MAX}"))
@@ -164,7 +175,7 @@ fn crawl_together(pages: u32, n_agents: u8) -> Cost {
     let n_pages = cluster.pages().len();
     let ends = cluster.stop();
     Cost {
-        who: format!("{n_agents} agents"),
+        who: format!("{n_agents} agents{}", dir.map_or("", |_| ", data in memory")),
         n_pages,
         cpu: ends.iter().map(|end| end.usage.cpu()).sum(),
         coordinator: ends.last().map(|end| end.usage.cpu()).unwrap_or_default(),

@@ -228,12 +228,12 @@ async fn carry(
     let called = TcpStream::connect(address).await?;
     caller.set_nodelay(true)?;
     called.set_nodelay(true)?;
-    let (hears, says) = caller.into_split();
+    let (read_half, write_half) = caller.into_split();
     let (answers, asks) = called.into_split();
     let mut other = link.clone();
     let mut breaks = link.clone();
-    let there = pump(shared, &mut link, hears, asks);
-    let back = pump(shared, &mut other, answers, says);
+    let there = pump(shared, &mut link, read_half, asks);
+    let back = pump(shared, &mut other, answers, write_half);
     tokio::select! {
         done = async { tokio::try_join!(there, back) } => done.map(drop),
         error = breaks.broken() => Err(error),
@@ -278,34 +278,34 @@ mod tests {
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 tokio::spawn(async move {
-                    let (mut hears, mut says) = stream.split();
-                    tokio::io::copy(&mut hears, &mut says).await
+                    let (mut read_half, mut write_half) = stream.split();
+                    tokio::io::copy(&mut read_half, &mut write_half).await
                 });
             }
         });
         (net, gate)
     }
 
-    async fn say(stream: &mut TcpStream) -> io::Result<()> {
+    async fn ask(stream: &mut TcpStream) -> io::Result<()> {
         stream.write_all(b"hello").await?;
-        let mut heard = [0; 5];
-        stream.read_exact(&mut heard).await?;
-        assert_eq!(&heard, b"hello");
+        let mut received = [0; 5];
+        stream.read_exact(&mut received).await?;
+        assert_eq!(&received, b"hello");
         Ok(())
     }
 
     #[tokio::test]
-    async fn what_is_said_arrives_unless_the_way_is_cut_or_silent() {
+    async fn bytes_arrive_unless_the_way_is_cut_or_silent() {
         let (net, gate) = echo().await;
         let mut stream = TcpStream::connect(gate.address).await.unwrap();
-        timeout(SOON, say(&mut stream)).await.unwrap().unwrap();
+        timeout(SOON, ask(&mut stream)).await.unwrap().unwrap();
         assert_eq!(net.carried(), 10);
         net.set("c", "b", Way::Cut);
-        timeout(SOON, say(&mut stream)).await.unwrap().unwrap();
+        timeout(SOON, ask(&mut stream)).await.unwrap().unwrap();
         net.set("a", "b", Way::Silent);
         let mut second = TcpStream::connect(gate.address).await.unwrap();
         assert!(
-            timeout(NEVER, say(&mut second)).await.is_err(),
+            timeout(NEVER, ask(&mut second)).await.is_err(),
             "a response over a silent connection"
         );
         let mut answer = [0; 5];
@@ -315,30 +315,30 @@ mod tests {
         net.set("a", "b", Way::Cut);
         for stream in [&mut stream, &mut second] {
             assert!(
-                timeout(SOON, say(stream)).await.unwrap().is_err(),
+                timeout(SOON, ask(stream)).await.unwrap().is_err(),
                 "an existing connection survived the cut"
             );
         }
         let mut third = TcpStream::connect(gate.address).await.unwrap();
         assert!(
-            timeout(SOON, say(&mut third)).await.unwrap().is_err(),
+            timeout(SOON, ask(&mut third)).await.unwrap().is_err(),
             "a new connection survived the cut"
         );
     }
 
     #[tokio::test]
-    async fn who_calls_waits_for_whom_is_expected_and_for_nobody_else() {
+    async fn a_caller_waits_only_for_listeners_that_are_expected() {
         let (_net, gate) = echo().await;
         let at = gate.behind.borrow().to_owned();
         gate.close();
         let mut stream = TcpStream::connect(gate.address).await.unwrap();
         assert!(
-            timeout(SOON, say(&mut stream)).await.unwrap().is_err(),
+            timeout(SOON, ask(&mut stream)).await.unwrap().is_err(),
             "connected to a closed gate"
         );
         gate.expect();
         let mut stream = TcpStream::connect(gate.address).await.unwrap();
-        assert!(timeout(NEVER, say(&mut stream)).await.is_err(), "a response without a server");
+        assert!(timeout(NEVER, ask(&mut stream)).await.is_err(), "a response without a server");
         let mut answer = [0; 5];
         gate.behind.send_replace(at);
         timeout(SOON, stream.read_exact(&mut answer)).await.unwrap().unwrap();

@@ -4,6 +4,7 @@ use super::Cluster;
 use super::certs::Certs;
 use simweb::Pace;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 impl Cluster {
@@ -41,6 +42,16 @@ impl Cluster {
     #[must_use]
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Keeps everything in this directory, for example one in memory, where a sync costs nothing.
+    ///
+    /// # Panics
+    /// Panics if no directory can be created there.
+    #[must_use]
+    pub fn inside(mut self, parent: &Path) -> Self {
+        self.dir = tempfile::tempdir_in(parent).expect("a directory");
         self
     }
 

@@ -87,7 +87,7 @@ fn a_setting_is_changed_by_typing_and_is_in_force() {
 }
 
 #[test]
-fn who_does_not_show_the_token_sees_and_changes_nothing() {
+fn a_reader_without_the_token_sees_and_changes_nothing() {
     let opened = open(|| cluster(3).with_certs(&["a"]).start(1));
     let Some((_permits, browser, mut cluster, ours)) = opened else { return };
     let login = format!("{ours}login");

@@ -285,9 +285,9 @@ fn what_is_logged_is_changed_while_the_processes_run() {
     cluster.run_ok(&["set", "politeness.delay=60ms"]);
     stop(&mut cluster);
     let [a, b] = ["a-1.log", "b-1.log"].map(|name| logs_of(&[cluster.dir().join(name)]));
-    let heard = "politeness.delay changed";
-    assert!(b.contains(heard), "{b}");
-    assert!(!a.contains(heard), "{a}");
+    let line = "politeness.delay changed";
+    assert!(b.contains(line), "{b}");
+    assert!(!a.contains(line), "{a}");
 }
 
 fn logs_paths(cluster: &Cluster) -> Vec<std::path::PathBuf> {

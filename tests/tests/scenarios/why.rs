@@ -38,6 +38,7 @@ fn cluster() -> Cluster {
         .delays(DELAY, IP_DELAY)
         .set("state.commit-interval=50ms")
         .set("links.exclude=[{ path-prefix = \"/never\" }]")
+        .set("links.drop-parameters=ref")
 }
 
 /// Returns the output of `why --json`, and the authoritative answer in it.
@@ -128,6 +129,13 @@ fn each_url_is_explained_by_what_happened_to_it() {
     let path = cluster.disk(by).join("warc").join(file);
     let record = warc::read_at(&path, page["offset"].as_u64().expect("an offset"));
     assert_eq!((record.kind(), record.url(), record.status()), ("response", &*first, 200));
+
+    let variant = format!("{first}?ref=x");
+    let same = why(&cluster, &variant).1["url"].clone();
+    assert_eq!((&same["url"], &same["fate"]), (&page["url"], &page["fate"]), "{same}");
+    assert_eq!(same["rewritten_from"], *variant, "{same}");
+    let text = cluster.run_ok(&["why", &variant]);
+    assert!(text.contains(&format!("to {first} by links.rewrite or")), "{text}");
 
     let next = cluster.due().iter().find(|u| u.contains("plain.test") && **u != first).cloned();
     let next = next.expect("the host has more pages");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_answered_for_a_while_is_unreachable() {
+    fn a_peer_that_has_not_answered_for_a_while_is_unreachable() {
         let at = Timestamp::from_secs;
         let mut view = View::of_one("a");
         let mut other = view.agents[0].clone();

@@ -70,7 +70,7 @@ async fn take_all(budget: &BodyBudget, n_units: usize) -> [Reservation; 2] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_holds_some_and_wants_more_gets_it_in_the_end() {
+async fn a_body_that_holds_memory_and_needs_more_gets_it_at_last() {
     let budget = Arc::new(BodyBudget::with_units(10));
     let mut tasks = JoinSet::new();
     for _ in 0..20 {

@@ -1,7 +1,7 @@
 //! Explanations from the directory of a crawl that is not running.
 
 use super::sources::Sources;
-use super::subject::{Query, explain};
+use super::subject::{Query, explain, rewritten};
 use crate::api::Subject;
 use crate::cluster::Membership;
 use crate::explain::CrawlFacts;
@@ -23,6 +23,8 @@ pub fn explain_from_directory(
     let (settings, hasher, disk) = crawl_dir::open_read_only(dir)?;
     let rules = crate::process::links::LinkRules::compile(&settings.live, &settings.fixed, hasher);
     let rules = Arc::new(rules.map_err(|error| OpenError::Broken(error.to_string()))?);
+    let asked = subject;
+    let subject = &rewritten(asked, &rules);
     let key = hasher.host_key(subject.host());
     let visits_max = settings.fixed.fetch.visits_max.into();
     let crawl = CrawlFacts { is_running: false, ..CrawlFacts::running(visits_max) };
@@ -30,6 +32,6 @@ pub fn explain_from_directory(
     let (disk, archive) = (Arc::new(disk), dir.join("warc"));
     let lists = crate::messages::Lists::of(&settings.live);
     let sources = Sources { me, disk, rules, settings, hasher, lists, archive, shared: None };
-    let query = Query { subject, key, archive_file: None };
+    let query = Query { asked, subject, key, archive_file: None };
     Ok(explain(&sources, &query, None, None, None, &crawl, Clock::start().now())?)
 }

@@ -31,7 +31,7 @@ use sources::Sources;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use subject::{Query, explain};
+use subject::{Query, explain, rewritten};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -75,11 +75,12 @@ impl Explainer {
     pub async fn explain(
         &self,
         view: Option<Arc<View>>,
-        subject: Subject,
+        asked: Subject,
         archive_file: Option<u32>,
     ) -> Result<v1::ExplainResponse, QueryError> {
         let _permit = self.explanations.acquire().await.map_err(|_| QueryError::NotNow)?;
         let owners = self.owners(view);
+        let subject = rewritten(&asked, &self.agent.rules.load());
         let key = self.agent.shared.hasher.host_key(subject.host());
         let workbench = self.query_workbench(vec![key], true).await?.into_iter().next().flatten();
         let lessor =
@@ -88,7 +89,7 @@ impl Explainer {
         let now = self.agent.shared.clock.now();
         let sources = self.sources();
         let explained = spawn_blocking(move || {
-            let query = Query { subject: &subject, key, archive_file };
+            let query = Query { asked: &asked, subject: &subject, key, archive_file };
             explain(&sources, &query, owners.as_deref(), workbench.as_ref(), lessor, &crawl, now)
         });
         Ok(explained.await.map_err(|_| QueryError::NotNow)??)

@@ -6,6 +6,7 @@ use super::url;
 use crate::api::Subject;
 use crate::explain::{CrawlFacts, Facts, host_status};
 use crate::messages::HostSnapshot;
+use crate::process::links::LinkRules;
 use crate::storage::DiskError;
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;
@@ -19,9 +20,20 @@ const FETCHES_MAX: usize = 10;
 
 /// Query about a host or a URL.
 pub struct Query<'a> {
+    /// The subject as asked for.
+    pub asked: &'a Subject,
+    /// The subject as the crawl knows it: a URL is [rewritten].
     pub subject: &'a Subject,
     pub key: HostKey,
     pub archive_file: Option<u32>,
+}
+
+/// Returns the subject as the crawl knows it: rewritten by `rules`, if it is a URL.
+pub fn rewritten(subject: &Subject, rules: &LinkRules) -> Subject {
+    match subject {
+        Subject::Url(url) => Subject::Url(rules.rewrite(url.clone())),
+        Subject::Host(_) => subject.clone(),
+    }
 }
 
 /// Explains a host or a URL; `workbench` is the host's state in memory. Reads the disk.
@@ -34,7 +46,7 @@ pub fn explain(
     crawl: &CrawlFacts,
     now: Timestamp,
 ) -> Result<v1::ExplainResponse, DiskError> {
-    let Query { subject, key, archive_file } = *query;
+    let Query { asked, subject, key, archive_file } = *query;
     let row = disk_view::host(&sources.disk, key)?;
     let known = match workbench {
         Some(workbench) => workbench.robots.clone(),
@@ -67,7 +79,10 @@ pub fn explain(
     let closed = row.as_ref().and_then(|row| row.closed);
     let flight = workbench.and_then(|workbench| workbench.flight.as_ref());
     let at = url::AtHost { key, row: row.as_ref(), closed, robots: &robots, flight };
-    let url = subject.url().map(|url| url::status(sources, url, &at)).transpose()?;
+    let mut url = subject.url().map(|url| url::status(sources, url, &at)).transpose()?;
+    if let (Some(url), Some(from)) = (&mut url, asked.url().filter(|_| asked != subject)) {
+        url.rewritten_from = from.to_string();
+    }
     let file =
         archive_file.and_then(|serial| crivello_archive::find_file(&sources.archive, serial));
     Ok(v1::ExplainResponse {

@@ -88,7 +88,7 @@ impl Disk {
     fn ask(&self, subject: &str, owners: Option<&Owners>) -> v1::ExplainResponse {
         let subject = Subject::parse(subject).unwrap();
         let key = self.key(subject.host());
-        let query = Query { subject: &subject, key, archive_file: Some(3) };
+        let query = Query { asked: &subject, subject: &subject, key, archive_file: Some(3) };
         let crawl = CrawlFacts::running(10);
         explain(&self.sources, &query, owners, None, None, &crawl, NOW).unwrap()
     }

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use tonic::{Code, Status};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_behind_is_shown_the_view_and_begins_anew() {
+async fn a_peer_that_is_behind_is_sent_the_view_and_begins_anew() {
     let node = node(None).await;
     let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
     node.show(Arc::clone(&new));
@@ -41,7 +41,7 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_ahead_waits_for_the_other() {
+async fn a_peer_that_is_ahead_waits_for_the_other() {
     let node = node(None).await;
     let view = view(3, &[node.server.address()]);
     let (outgoing, mut events) = sender(None);

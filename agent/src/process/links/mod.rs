@@ -21,7 +21,7 @@ use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::ports::PortPolicy;
-use crivello_common::url::{Base, CrawlUrl};
+use crivello_common::url::{Base, CrawlUrl, Rewriter};
 use crivello_html::SITEMAP_URLS_MAX;
 use recent::RecentHosts;
 use scope::Scope;
@@ -40,9 +40,10 @@ pub struct Parent {
     pub depth: u16,
 }
 
-/// The rules of a crawl, compiled: scope, trap guards and limits.
+/// The rules of a crawl, compiled: rewriting, scope, trap guards and limits.
 #[derive(Clone, Debug)]
 pub struct LinkRules {
+    rewriter: Option<Rewriter>,
     scope: Scope,
     shape: Shape,
     depth_max: Option<u16>,
@@ -64,6 +65,7 @@ impl LinkRules {
     pub fn compile(live: &Live, fixed: &Fixed, hasher: KeyedHasher) -> Result<Self, LinksError> {
         let links = &live.links;
         Ok(Self {
+            rewriter: Rewriter::compile(&links.rewrite, &links.drop_parameters),
             scope: Scope::compile(&links.include, &links.exclude)?,
             shape: Shape {
                 length_max: links.url_length_max as usize,
@@ -89,7 +91,16 @@ impl LinkRules {
         Scope::compile(&live.links.include, &live.links.exclude).map(drop)
     }
 
-    /// Admits `url`, which a person asks for, `depth` links away from its seed (a seed is 0), or
+    /// Returns `url` as `links.rewrite` and `links.drop-parameters` say.
+    #[must_use]
+    pub fn rewrite(&self, url: CrawlUrl) -> CrawlUrl {
+        match &self.rewriter {
+            Some(rewriter) => rewriter.rewrite(url),
+            None => url,
+        }
+    }
+
+    /// Admits `url`, which a person asks for, rewritten, `depth` links away from its seed (a seed is 0), or
     /// returns the reason why not.
     ///
     /// # Errors
@@ -97,6 +108,7 @@ impl LinkRules {
     /// [`Discard::RepeatedSegments`], [`Discard::PortDenied`], [`Discard::Blocked`] or
     /// [`Discard::OutOfScope`].
     pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
+        let url = self.rewrite(url);
         self.judge(&url, depth)?;
         let host = self.hasher.host_key(url.host());
         let hash = self.hasher.url(&url);
@@ -137,7 +149,7 @@ impl LinkRules {
                 continue;
             }
             let url = match budget.charge(href).and_then(|()| base.join(href)) {
-                Ok(url) => url,
+                Ok(url) => self.rewrite(url),
                 Err(reason) => {
                     tally.count(reason);
                     continue;

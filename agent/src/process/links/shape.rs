@@ -12,7 +12,7 @@ pub(super) struct Shape {
     pub(super) length_max: usize,
     /// Maximum number of segments of the path; the empty one after a last slash does not count.
     pub(super) segments_max: usize,
-    /// Maximum number of occurrences of one segment, anywhere in the path.
+    /// Maximum number of occurrences of one segment that is not empty, anywhere in the path.
     pub(super) repeats_max: usize,
 }
 
@@ -34,9 +34,10 @@ impl Shape {
     }
 }
 
-/// Returns the number of occurrences of the most frequent segment of `path`.
+/// Returns the number of occurrences of the most frequent segment of `path` that is not empty.
 fn most_repeated(path: &str) -> usize {
-    let mut segments: SmallVec<[&str; 32]> = path.split('/').skip(1).collect();
+    let mut segments: SmallVec<[&str; 32]> =
+        path.split('/').filter(|segment| !segment.is_empty()).collect();
     segments.sort_unstable();
     segments.chunk_by(|a, b| a == b).map(<[&str]>::len).max().unwrap_or(0)
 }

@@ -181,11 +181,12 @@ impl Ips {
         &mut self,
         ip: u32,
         (group, host): (GroupHash, &Arc<str>),
+        answered_weight: u32,
         now: Timestamp,
     ) -> Option<VisitDeadline> {
         let entry = &mut self.entries[ip];
         entry.busy = true;
-        entry.turns.begin_visit(group);
+        entry.turns.begin_visit(group, answered_weight);
         entry.visited = Some(Arc::clone(host));
         self.use_lease(ip, now)
     }

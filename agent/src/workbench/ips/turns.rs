@@ -18,11 +18,6 @@ use crate::workbench::slab::{Keyed, Slab};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 
-/// Rise of the tag with a visit to a group that has not answered with success.
-const STRIDE: u64 = 4;
-/// Rise of the tag with a visit to one that has: its weight is four.
-const STRIDE_ANSWERED: u64 = 1;
-
 /// The hosts of one group at an address.
 #[derive(Debug, Default)]
 struct Group {
@@ -155,14 +150,15 @@ impl Turns {
         }
     }
 
-    /// Charges a group for a visit that begins.
-    pub fn begin_visit(&mut self, key: GroupHash) {
+    /// Charges a group for a visit that begins: its tag rises by 1 if it has answered with success, else
+    /// by `answered_weight`.
+    pub fn begin_visit(&mut self, key: GroupHash, answered_weight: u32) {
         let Kind::Several(several) = &mut self.0 else { return };
         if let Some(id) = several.groups.find(&key) {
             let group = &mut several.groups[id];
             several.served = several.served.max(group.tag);
-            let stride = if group.answered { STRIDE_ANSWERED } else { STRIDE };
-            group.tag = several.served + stride;
+            let rise = if group.answered { 1 } else { answered_weight };
+            group.tag = several.served + u64::from(rise);
         }
     }
 
@@ -229,7 +225,7 @@ impl Turns {
 }
 
 impl Several {
-    /// Updates the place of a group after a change. Whether it is due shows at the next turn.
+    /// Updates the place of a group after a change. The next turn finds out if it is due.
     fn place(&mut self, id: u32) {
         let group = &mut self.groups[id];
         let (position, is_ready) = (group.position, std::mem::take(&mut group.is_ready));
@@ -277,6 +273,7 @@ mod tests {
     }
 
     const NOW: Timestamp = Timestamp::from_secs(1_000);
+    const WEIGHT: u32 = 4;
 
     /// An address whose hosts are due again as soon as they were visited.
     struct Address {
@@ -316,7 +313,7 @@ mod tests {
             for _ in 0..n {
                 self.now = self.now + std::time::Duration::from_secs(1);
                 let id = self.turns.pop(self.now, &mut self.places).unwrap();
-                self.turns.begin_visit(self.groups[&id]);
+                self.turns.begin_visit(self.groups[&id], WEIGHT);
                 *visits.entry(self.groups[&id].0).or_default() += 1;
                 self.push(id);
             }
@@ -398,7 +395,7 @@ mod tests {
                             prop_assert!(at <= now, "early");
                             let mut same = waiting.iter().filter(|(i, _)| group(**i) == group(id));
                             prop_assert!(same.all(|(_, other)| *other >= at), "not the first");
-                            turns.begin_visit(group(id));
+                            turns.begin_visit(group(id), WEIGHT);
                         }
                     }
                 }

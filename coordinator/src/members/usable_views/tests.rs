@@ -94,7 +94,7 @@ struct Model {
     /// Living agents of each published view; epoch = index + 1.
     published: Vec<BTreeSet<usize>>,
     /// Time of the last report to the coordinator; `None` for an agent that is dead there.
-    heard: Vec<Option<u64>>,
+    reported_at: Vec<Option<u64>>,
     cut: BTreeSet<(usize, usize)>,
     rule: UsableViews,
     checks: bool,
@@ -110,7 +110,7 @@ impl Model {
         let mut model = Self {
             nodes: vec![Node::default(); N],
             published: Vec::new(),
-            heard: vec![None; N],
+            reported_at: vec![None; N],
             cut: BTreeSet::new(),
             rule: UsableViews::default(),
             checks,
@@ -127,7 +127,7 @@ impl Model {
     }
 
     fn publish(&mut self) {
-        let living: BTreeSet<usize> = (0..N).filter(|&n| self.heard[n].is_some()).collect();
+        let living: BTreeSet<usize> = (0..N).filter(|&n| self.reported_at[n].is_some()).collect();
         self.published.push(living.clone());
         let living = living.into_iter().map(|n| AgentId(n as u32)).collect();
         self.rule.publish(self.published.len() as u64, living);
@@ -148,10 +148,10 @@ impl Model {
     }
 
     fn join(&mut self, n: usize) {
-        if self.nodes[n].up || self.heard[n].is_some() || !self.links(n, COORDINATOR) {
+        if self.nodes[n].up || self.reported_at[n].is_some() || !self.links(n, COORDINATOR) {
             return;
         }
-        self.heard[n] = Some(self.now);
+        self.reported_at[n] = Some(self.now);
         self.publish();
         let view = self.published.len() - 1;
         // Peer leases that an earlier process granted may still be valid.
@@ -165,11 +165,11 @@ impl Model {
         if !self.nodes[n].up || !self.links(n, COORDINATOR) {
             return;
         }
-        if self.heard[n].is_none() {
+        if self.reported_at[n].is_none() {
             self.nodes[n].up = false;
             return;
         }
-        self.heard[n] = Some(self.now);
+        self.reported_at[n] = Some(self.now);
         let peer_lease = Duration::from_secs(PEER_LEASE);
         let epoch = self.nodes[n].view as u64 + 1;
         self.rule.confirm(AgentId(n as u32), epoch, at(self.now), peer_lease);
@@ -192,20 +192,22 @@ impl Model {
 
     /// Declares agents dead whose leases have expired.
     fn expire(&mut self) {
-        let over = |heard: &Option<u64>| heard.is_some_and(|heard| self.now >= heard + LEASE);
-        let over: Vec<usize> = (0..N).filter(|&n| over(&self.heard[n])).collect();
+        let over = |reported_at: &Option<u64>| {
+            reported_at.is_some_and(|reported_at| self.now >= reported_at + LEASE)
+        };
+        let over: Vec<usize> = (0..N).filter(|&n| over(&self.reported_at[n])).collect();
         if over.is_empty() {
             return;
         }
         let of = |ns: &mut dyn Iterator<Item = usize>| ns.map(|n| AgentId(n as u32)).collect();
-        let is_alive = |n: &usize| self.heard[*n].is_some() && !over.contains(n);
+        let is_alive = |n: &usize| self.reported_at[*n].is_some() && !over.contains(n);
         let alive: BTreeSet<AgentId> = of(&mut (0..N).filter(is_alive));
-        let lately = |n: &usize| self.heard[*n].is_some_and(|h| self.now < h + LEASE / 2);
+        let lately = |n: &usize| self.reported_at[*n].is_some_and(|h| self.now < h + LEASE / 2);
         let survivors = of(&mut (0..N).filter(is_alive).filter(lately));
         let peer_lease = Duration::from_secs(PEER_LEASE);
         let safe = self.rule.check(&alive, &survivors, at(self.now), peer_lease).is_ok();
         if safe || !self.checks {
-            over.iter().for_each(|&n| self.heard[n] = None);
+            over.iter().for_each(|&n| self.reported_at[n] = None);
             self.publish();
             self.rule.prune(&alive, at(self.now), peer_lease);
         }
