@@ -18,8 +18,8 @@
 //! panics, and [limits] bound the text, the nesting, the number of nodes, and regular expressions.
 //!
 //! The crate needs no clock, socket or file. An expression can be shared by threads. Threads that
-//! evaluate many regular expressions should each have a clone, because the threads that share a
-//! regular expression wait for its caches.
+//! evaluate many regular expressions should each have a clone, because threads that share a
+//! regular expression contend for its caches.
 //!
 //! ```
 //! use crivello_expressions::{Expression, Field, FieldValue, ValueType};

@@ -23,7 +23,7 @@ mod tests {
     fn a_slip_is_recognized_and_nonsense_is_not() {
         let known = ["url.host", "url.path", "link.depth", "startsWith"];
         for (typed, wanted) in [
-            ("url.hots", Some("url.host")),
+            ("url.hosd", Some("url.host")),
             ("URL.Host", Some("url.host")),
             ("host", Some("url.host")),
             ("url.depth", Some("link.depth")),

@@ -29,7 +29,7 @@ fn fields_and_types_are_checked() {
 fn wrong_names_and_types_are_refused_at_their_position() {
     let of_one_type = "needs two values of one type, but this is";
     for (text, wanted) in [
-        ("url.hots == 'a'", "column 1: unknown field `url.hots`; did you mean `url.host`?".into()),
+        ("url.hosd == 'a'", "column 1: unknown field `url.hosd`; did you mean `url.host`?".into()),
         (
             "'ää' == 'b' || host == 'c'",
             "column 16: unknown field `host`; did you mean `url.host`?".into(),

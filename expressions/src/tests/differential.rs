@@ -5,6 +5,8 @@ use super::generator::Generator;
 use super::{FIELDS, Sample, compile};
 use crate::{Expression, FieldReader, FieldValue, ValueType};
 use cel::{Context, Program, Value};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
 
 const RECORDS_PER_EXPRESSION: usize = 4;
@@ -12,7 +14,10 @@ const RECORDS_PER_EXPRESSION: usize = 4;
 /// Returns the seed of a run, and prints it: `CRIVELLO_TEST_SEED`, or a random one.
 fn seed() -> u64 {
     let given = std::env::var("CRIVELLO_TEST_SEED").ok();
-    let seed = given.map_or_else(rand::random, |text| text.parse().expect("a seed is a number"));
+    let seed = given.map_or_else(
+        || SmallRng::from_os_rng().random(),
+        |text| text.parse().expect("a seed is a number"),
+    );
     println!("CRIVELLO_TEST_SEED={seed}");
     seed
 }

@@ -74,7 +74,7 @@ fn errors_have_a_kind_and_a_position() {
     };
     for (text, value_type, kind, column) in [
         ("1 + 9223372036854775807", Int, EvalErrorKind::Overflow, 1),
-        ("1 - (-9223372036854775807 - link.depth)", Int, EvalErrorKind::Overflow, 6),
+        ("1 - (-9223372036854775807 - link.depth)", Int, EvalErrorKind::Overflow, 5),
         ("9223372036854775807 * 2", Int, EvalErrorKind::Overflow, 1),
         ("-(-9223372036854775808)", Int, EvalErrorKind::Overflow, 1),
         ("-9223372036854775808 / -1", Int, EvalErrorKind::Overflow, 1),
