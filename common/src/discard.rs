@@ -65,6 +65,10 @@ closed_set! {
         TooManyLinkBytes = 25 => "too-many-link-bytes",
         /// To parse the links of the page takes more steps than `links.work-per-page-max`.
         TooMuchWork = 26 => "too-much-work",
+        /// The condition `links.admit` is false.
+        NotAdmitted = 27 => "not-admitted",
+        /// The condition `links.admit` has no value, as after a division by zero.
+        ConditionFailed = 28 => "condition-failed",
     }
 }
 
@@ -113,6 +117,8 @@ impl Discard {
             Self::DomainQueueFull => "beyond limits.queued-urls-per-domain-max or its bytes",
             Self::TooManyLinkBytes => "beyond links.bytes-per-page-max on one page",
             Self::TooMuchWork => "beyond links.work-per-page-max on one page",
+            Self::NotAdmitted => "links.admit is false",
+            Self::ConditionFailed => "links.admit has no value",
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod failure;
 pub mod format;
 pub mod hash;
 pub mod identity;
+pub mod link_record;
 pub mod metrics;
 pub mod obstacle;
 pub mod peer_leases;

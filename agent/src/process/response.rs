@@ -10,6 +10,7 @@ use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
+use crivello_common::link_record::ParentRecord;
 use crivello_common::robots::Rules;
 use crivello_html::{ParseInput, Parser};
 use std::sync::Arc;
@@ -95,8 +96,10 @@ impl ResponseProcessor {
     fn response(&mut self, fetched: &Fetched, response: &Response) -> Processed {
         let (links, discards, charset) = match &fetched.row {
             Some(row) => {
+                let page = parent_record(fetched, response);
                 let group = fetched.host.group;
-                self.links(fetched, response, Parent { group, kind: row.kind, depth: row.depth })
+                let parent = Parent { page, group, kind: row.kind, depth: row.depth };
+                self.links(fetched, response, parent)
             }
             None => self.sitemaps(fetched, response),
         };
@@ -132,7 +135,7 @@ impl ResponseProcessor {
         &mut self,
         fetched: &Fetched,
         response: &Response,
-        parent: Parent,
+        parent: Parent<'_>,
     ) -> (Vec<Found>, DiscardTally, Option<&'static str>) {
         let page = self.parser.parse(ParseInput {
             url: &fetched.url,
@@ -162,7 +165,8 @@ impl ResponseProcessor {
         };
         let rules = Rules::parse(&text, &self.fixed.identity.user_agent_name);
         let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
-        let parent = Parent { group: fetched.host.group, kind: LinkKind::Page, depth: 0 };
+        let (page, group) = (parent_record(fetched, response), fetched.host.group);
+        let parent = Parent { page, group, kind: LinkKind::Page, depth: 0 };
         let (links, discards) = self.rules.load().collect(&base, hrefs, parent);
         (links, discards, None)
     }
@@ -191,4 +195,8 @@ impl ResponseProcessor {
             }
         }
     }
+}
+
+fn parent_record<'a>(fetched: &'a Fetched, response: &Response) -> ParentRecord<'a> {
+    ParentRecord { url: &fetched.url, status: response.status, bytes: response.body.len() as u64 }
 }

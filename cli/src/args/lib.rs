@@ -75,6 +75,11 @@ pub enum Command {
     ///
     /// Exits with 0 if all URLs are allowed, with 1 otherwise.
     Robots(RobotsArgs),
+    /// Report whether a condition on links (`links.admit`) admits URLs, and which of its parts decides.
+    ///
+    /// Exits with 0 if all URLs are admitted, with 1 otherwise. docs/expressions.md describes the
+    /// language and the fields.
+    CheckExpression(CheckExpressionArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
     Config,
     /// Serve the simulated web until stopped, for tests and benchmarks, or judge its visitor.
@@ -216,6 +221,26 @@ pub struct DemoArgs {
     /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of [`Command::CheckExpression`].
+#[derive(Debug, clap::Args)]
+pub struct CheckExpressionArgs {
+    /// The condition, such as `link.depth < 5 && url.host.endsWith(".org")`.
+    #[arg(value_name = "EXPRESSION")]
+    pub expression: String,
+    /// URLs of the links.
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<String>,
+    /// URL of the page that has the links. Without it they are seeds.
+    #[arg(long, value_name = "URL")]
+    pub parent: Option<String>,
+    /// Number of links from a seed to the page with the links.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "parent")]
+    pub parent_depth: u16,
+    /// The links have `nofollow`.
+    #[arg(long)]
+    pub nofollow: bool,
 }
 
 /// Arguments of [`Command::Robots`].

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod agents;
 pub mod block;
 pub mod certs;
+pub mod check_expression;
 pub mod cluster;
 pub mod config;
 pub mod control;

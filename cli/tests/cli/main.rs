@@ -3,6 +3,7 @@
 mod agents;
 mod certs;
 mod coordinator;
+mod expressions;
 mod packaging;
 mod program;
 mod robots;

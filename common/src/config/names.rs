@@ -119,6 +119,11 @@ pub(super) fn regex(text: &str) -> Result<String, String> {
     }
 }
 
+/// Checks that a text is empty or a condition on links.
+pub(super) fn condition(text: &str) -> Result<(), String> {
+    crate::link_record::compile_condition(text).map(drop)
+}
+
 /// Checks that a rule has at least one part.
 pub(super) fn some_part(rule: &LinkRule) -> Result<(), String> {
     if *rule == LinkRule::default() {

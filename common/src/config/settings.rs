@@ -219,6 +219,10 @@ settings! {
         include: Vec<LinkRule> = Vec::new(), must each;
         /// Exclude rules: a URL must match none of them.
         exclude: Vec<LinkRule> = Vec::new(), must each;
+        /// Condition on each link and seed, after all other rules: an expression over its fields
+        /// (docs/expressions.md), such as `link.depth < 5 && !url.path.contains("/calendar/")`. If
+        /// empty, all are admitted.
+        admit: String = String::new(), must names::condition;
         /// Blocked hosts: `example.com` is one host, `*.example.com` is the host and all hosts below
         /// it, an address or a network is all hosts at these addresses. Links to blocked hosts are
         /// discarded, and their queued URLs are dropped for good.

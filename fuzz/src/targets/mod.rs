@@ -2,6 +2,7 @@
 
 pub mod coding;
 pub mod config;
+pub mod expression;
 pub mod http1;
 pub mod http2;
 mod normal_url;
@@ -31,6 +32,7 @@ pub const ALL: &[&FuzzTarget] = &[
     &state_file::TARGET,
     &warc::TARGET,
     &config::TARGET,
+    &expression::TARGET,
     &http1::TARGET,
     &http2::TARGET,
 ];

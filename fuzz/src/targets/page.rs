@@ -10,6 +10,7 @@ use crivello_agent::process::links::{LinkRules, Parent};
 use crivello_common::config::Settings;
 use crivello_common::hash::GroupHash;
 use crivello_common::identity::KeyedHasher;
+use crivello_common::link_record::ParentRecord;
 use crivello_common::units::ByteSize;
 use crivello_common::url::CrawlUrl;
 use crivello_html::{LinkKind, ParseInput, Parser};
@@ -135,7 +136,8 @@ fn read_page(bench: &mut Bench, input: &[u8]) {
     // An escape of a query takes up to three bytes for each, and a charset up to ten.
     assert!(bytes <= 32 * sources, "{bytes} bytes of links from {sources}");
 
-    let parent = Parent { group: GroupHash(1), kind, depth: 0 };
+    let record = ParentRecord { url, status, bytes: body.len() as u64 };
+    let parent = Parent { page: record, group: GroupHash(1), kind, depth: 0 };
     let hrefs = page.links.map(|link| (link.href, link.kind, link.nofollow));
     let (found, _) = bench.rules.collect(&page.base, hrefs, parent);
     let mut seen = HashSet::new();

@@ -77,6 +77,7 @@ impl UrlStatus {
             url_status::Rule::ScopeRule(rule) => {
                 let (setting, text) = (&rule.setting, &rule.text);
                 match rule.number {
+                    _ if setting == "links.admit" => text.clone(),
                     0 => format!("none of the {} rules of {setting} matches", rule.rules),
                     n if setting == "links.exclude" => {
                         format!("rule {n} of {setting} matches: {text}")

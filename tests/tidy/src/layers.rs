@@ -21,10 +21,11 @@ const CRATE_LAYERS: &[&[&str]] = &[
     ],
     &["search", "graph"],
     &["archive"],
-    &["html", "expressions"],
+    &["html"],
     &["proto", "filters"],
     &["codes"],
     &["common"],
+    &["expressions"],
 ];
 
 /// Modules at the top of `agent/src/` by layer. A module may import only modules of later layers;

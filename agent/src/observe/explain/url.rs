@@ -55,6 +55,12 @@ fn because(
 ) -> UrlStatus {
     let rule = match discard {
         Discard::OutOfScope => sources.rules.rejecting_rule(url).map(scope_rule),
+        Discard::NotAdmitted | Discard::ConditionFailed => {
+            sources.rules.refusing_condition(url).map(|text| {
+                let setting = "links.admit".to_owned();
+                Rule::ScopeRule(ScopeRule { setting, rules: 1, number: 1, text })
+            })
+        }
         Discard::Robots => disallowing_rule(at.robots, url).map(Rule::RobotsRule),
         _ => None,
     };

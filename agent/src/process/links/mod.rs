@@ -5,7 +5,7 @@
 //! - *Output:* [`Found`], each once per page and in its order; a count of rejected links by reason.
 //! - *State:* nothing between pages.
 //! - *Does not know:* whether a URL is new, its owner, the rules of robots.txt.
-//! - *Errors:* [`LinksError`] if a rule does not compile, before any link is judged.
+//! - *Errors:* [`LinksError`] if a rule or a condition does not compile, before any link is judged.
 
 mod budget;
 mod recent;
@@ -20,8 +20,10 @@ use crivello_common::config::{Blocklist, Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::identity::KeyedHasher;
+use crivello_common::link_record::{LinkRecord, ParentRecord, compile_condition};
 use crivello_common::ports::PortPolicy;
 use crivello_common::url::{Base, CrawlUrl, Rewriter};
+use crivello_expressions::Expression;
 use crivello_html::SITEMAP_URLS_MAX;
 use recent::RecentHosts;
 use scope::Scope;
@@ -31,7 +33,9 @@ pub use scope::{LinksError, RejectingRule};
 
 /// The page on which links are found.
 #[derive(Clone, Copy, Debug)]
-pub struct Parent {
+pub struct Parent<'a> {
+    /// Its response, for expressions.
+    pub page: ParentRecord<'a>,
     /// Group of its host.
     pub group: GroupHash,
     /// Kind of link by which it was found.
@@ -40,11 +44,12 @@ pub struct Parent {
     pub depth: u16,
 }
 
-/// The rules of a crawl, compiled: rewriting, scope, trap guards and limits.
+/// The rules of a crawl, compiled: rewriting, scope, condition, trap guards and limits.
 #[derive(Clone, Debug)]
 pub struct LinkRules {
     rewriter: Option<Rewriter>,
     scope: Scope,
+    admit: Option<Expression>,
     shape: Shape,
     depth_max: Option<u16>,
     per_page_max: usize,
@@ -61,12 +66,13 @@ impl LinkRules {
     /// the links.
     ///
     /// # Errors
-    /// [`LinksError::Regex`] if a regular expression does not compile.
+    /// [`LinksError`] if a regular expression or a condition does not compile.
     pub fn compile(live: &Live, fixed: &Fixed, hasher: KeyedHasher) -> Result<Self, LinksError> {
         let links = &live.links;
         Ok(Self {
             rewriter: Rewriter::compile(&links.rewrite, &links.drop_parameters),
             scope: Scope::compile(&links.include, &links.exclude)?,
+            admit: compile_condition(&links.admit).map_err(LinksError::Condition)?,
             shape: Shape {
                 length_max: links.url_length_max as usize,
                 repeats_max: links.repeated_segments_max as usize,
@@ -86,9 +92,10 @@ impl LinkRules {
     /// Checks that the rules in live settings can be compiled.
     ///
     /// # Errors
-    /// [`LinksError::Regex`] if a regular expression does not compile.
+    /// [`LinksError`] if a regular expression or a condition does not compile.
     pub fn check(live: &Live) -> Result<(), LinksError> {
-        Scope::compile(&live.links.include, &live.links.exclude).map(drop)
+        Scope::compile(&live.links.include, &live.links.exclude)?;
+        compile_condition(&live.links.admit).map_err(LinksError::Condition).map(drop)
     }
 
     /// Returns `url` as `links.rewrite` and `links.drop-parameters` say.
@@ -105,11 +112,11 @@ impl LinkRules {
     ///
     /// # Errors
     /// [`Discard::Depth`], [`Discard::TooLong`], [`Discard::PathDepth`],
-    /// [`Discard::RepeatedSegments`], [`Discard::PortDenied`], [`Discard::Blocked`] or
-    /// [`Discard::OutOfScope`].
+    /// [`Discard::RepeatedSegments`], [`Discard::PortDenied`], [`Discard::Blocked`],
+    /// [`Discard::OutOfScope`], [`Discard::NotAdmitted`] or [`Discard::ConditionFailed`].
     pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
         let url = self.rewrite(url);
-        self.judge(&url, depth)?;
+        self.judge(&seed(&url, depth, kind))?;
         let host = self.hasher.host_key(url.host());
         let hash = self.hasher.url(&url);
         Ok(Found { url, host, hash, depth, kind, finder: Finder::SEED })
@@ -119,6 +126,17 @@ impl LinkRules {
     #[must_use]
     pub fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
         self.scope.rejecting_rule(url)
+    }
+
+    /// Returns the part of `links.admit` that refuses `url`, judged as a seed, and its value.
+    #[must_use]
+    pub fn refusing_condition(&self, url: &CrawlUrl) -> Option<String> {
+        let record = seed(url, 0, LinkKind::Page);
+        let condition = self.admit.as_ref()?;
+        match condition.bool(&record) {
+            Ok(_) => condition.reason_for_false(&record).map(|reason| reason.to_string()),
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// Returns the links of one page that pass the rules, and a count of the others by reason.
@@ -134,7 +152,7 @@ impl LinkRules {
         &self,
         base: &url::Url,
         hrefs: impl Iterator<Item = (&'h str, LinkKind, bool)>,
-        parent: Parent,
+        parent: Parent<'_>,
     ) -> (Vec<Found>, DiscardTally) {
         let mut budget = self.budget(base, parent.kind);
         let base = Base::new(base);
@@ -159,7 +177,14 @@ impl LinkRules {
             if !seen.insert(hash) {
                 continue;
             }
-            match self.judge(&url, depth).and_then(|()| budget.take(url.as_str().len())) {
+            let record = LinkRecord {
+                url: &url,
+                depth,
+                is_sitemap: kind == LinkKind::Sitemap,
+                nofollow,
+                parent: Some(parent.page),
+            };
+            match self.judge(&record).and_then(|()| budget.take(url.as_str().len())) {
                 Ok(()) => {
                     let host: HostKey = hosts.key(url.host());
                     let finder = Finder::of_link(parent.group, host.group);
@@ -186,8 +211,9 @@ impl LinkRules {
     }
 
     /// Checks the cheap rules first: most traps never reach a regular expression.
-    fn judge(&self, url: &CrawlUrl, depth: u16) -> Result<(), Discard> {
-        if self.depth_max.is_some_and(|max| depth > max) {
+    fn judge(&self, link: &LinkRecord<'_>) -> Result<(), Discard> {
+        let url = link.url;
+        if self.depth_max.is_some_and(|max| link.depth > max) {
             return Err(Discard::Depth);
         }
         self.shape.check(url)?;
@@ -197,6 +223,19 @@ impl LinkRules {
         if self.blocked.by_name(url.host()).is_some() {
             return Err(Discard::Blocked);
         }
-        if self.scope.admits(url) { Ok(()) } else { Err(Discard::OutOfScope) }
+        if !self.scope.admits(url) {
+            return Err(Discard::OutOfScope);
+        }
+        match self.admit.as_ref().map(|condition| condition.bool(link)) {
+            None | Some(Ok(true)) => Ok(()),
+            Some(Ok(false)) => Err(Discard::NotAdmitted),
+            Some(Err(_)) => Err(Discard::ConditionFailed),
+        }
     }
+}
+
+/// Returns a URL that a person asks for, as expressions see it.
+const fn seed(url: &CrawlUrl, depth: u16, kind: LinkKind) -> LinkRecord<'_> {
+    let is_sitemap = matches!(kind, LinkKind::Sitemap);
+    LinkRecord { url, depth, is_sitemap, nofollow: false, parent: None }
 }

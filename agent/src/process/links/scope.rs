@@ -18,6 +18,9 @@ pub enum LinksError {
         /// The compiler's error.
         problem: Box<regex::Error>,
     },
+    /// The condition of the links does not compile.
+    #[error("links.admit: {0}")]
+    Condition(String),
 }
 
 /// The compiled rules. A URL is within the scope if it matches one of `include` (or there is none)

@@ -4,6 +4,7 @@ use crivello_common::config::{AssignBy, LinkRule};
 use crivello_common::identity::{IdentityKey, KeyedHasher};
 use crivello_common::units::ByteSize;
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 fn rules(change: impl FnOnce(&mut Settings)) -> LinkRules {
     let mut settings = Settings::default();
@@ -21,8 +22,11 @@ fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> LinkRule {
     LinkRule { host_suffix: part(host_suffix), path_prefix: part(path_prefix), regex: part(regex) }
 }
 
-fn parent(kind: LinkKind, depth: u16) -> Parent {
-    Parent { group: KeyedHasher::with_public_key().group("example.com"), kind, depth }
+fn parent(kind: LinkKind, depth: u16) -> Parent<'static> {
+    static URL: LazyLock<CrawlUrl> =
+        LazyLock::new(|| CrawlUrl::parse("http://example.com/").unwrap());
+    let page = ParentRecord { url: &URL, status: 200, bytes: 1_000 };
+    Parent { page, group: KeyedHasher::with_public_key().group("example.com"), kind, depth }
 }
 
 fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {
@@ -89,6 +93,31 @@ fn urls_are_rewritten_before_they_are_judged() {
     let identity = hasher(AssignBy::Domain);
     assert_eq!((seed.hash, seed.host), (identity.url(&whole), identity.host_key("example.com")));
     assert_eq!(seed.url, whole);
+}
+
+#[test]
+fn a_condition_judges_links_last() {
+    let rules = rules(|s| {
+        s.live.links.exclude = vec![rule("", "/never", "")];
+        s.live.links.admit =
+            "link.same_domain && link.depth < 3 && 10 / url.path_depth > 2".to_owned();
+    });
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let hrefs = ["/a", "/a/b/c/d", "http://other.example/a", "/never", "/"];
+    let hrefs = hrefs.into_iter().map(|href| (href, LinkKind::Page, false));
+    let (links, discards) = rules.collect(&base, hrefs, parent(LinkKind::Page, 1));
+    let urls: Vec<&str> = links.iter().map(|link| link.url.as_str()).collect();
+    assert_eq!(urls, ["http://example.com/a"]);
+    let counted = [Discard::NotAdmitted, Discard::OutOfScope, Discard::ConditionFailed];
+    assert_eq!(counted.map(|reason| discards.get(reason)), [2, 1, 1]);
+    let url = |text| CrawlUrl::parse(text).unwrap();
+    for (text, reason) in [
+        ("http://example.com/a/b/c/d", Some("`10 / url.path_depth > 2` is false")),
+        ("http://example.com/", Some("column 39: division by zero")),
+        ("http://example.com/a", None),
+    ] {
+        assert_eq!(rules.refusing_condition(&url(text)).as_deref(), reason, "{text}");
+    }
 }
 
 #[test]
