@@ -69,6 +69,10 @@ closed_set! {
         NotAdmitted = 27 => "not-admitted",
         /// The condition `links.admit` has no value, as after a division by zero.
         ConditionFailed = 28 => "condition-failed",
+        /// `pages.keep` says that the page is not archived. It counts as fetched.
+        NotArchived = 29 => "not-archived",
+        /// `pages.keep` has no value, or none of its three: the page is archived.
+        KeepFailed = 30 => "keep-failed",
     }
 }
 
@@ -119,6 +123,8 @@ impl Discard {
             Self::TooMuchWork => "beyond links.work-per-page-max on one page",
             Self::NotAdmitted => "links.admit is false",
             Self::ConditionFailed => "links.admit has no value",
+            Self::NotArchived => "pages.keep says that the page is not archived",
+            Self::KeepFailed => "pages.keep has no value; the page is archived",
         }
     }
 }

@@ -8,11 +8,15 @@ use arc_swap::ArcSwap;
 use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder};
 use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::fields::link::ParentRecord;
+use crivello_common::fields::page::{Keep, KeepRule, PageRecord};
 use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
-use crivello_common::link_record::ParentRecord;
 use crivello_common::robots::Rules;
-use crivello_html::{ParseInput, Parser};
+use crivello_html::{Language, ParseInput, Parser};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The link rules in force.
@@ -52,6 +56,8 @@ pub struct ResponseProcessor {
     duplicates: Arc<Duplicates>,
     /// True if sitemaps are fetched.
     sitemaps: bool,
+    /// What is done with pages; `None` if all are archived.
+    keep: Option<KeepRule>,
     parser: Parser,
     records: RecordBuilder,
 }
@@ -66,15 +72,18 @@ impl ResponseProcessor {
         rules: RulesInForce,
         duplicates: Arc<Duplicates>,
     ) -> Self {
-        Self {
+        let mut processor = Self {
             parser: Parser::new(&fixed, live),
             records: RecordBuilder::new(&fixed.store),
             sitemaps: live.links.sitemaps,
+            keep: None,
             fixed,
             hasher,
             rules,
             duplicates,
-        }
+        };
+        processor.set_keep(live);
+        processor
     }
 
     /// Applies new settings, with empty buffers.
@@ -82,6 +91,14 @@ impl ResponseProcessor {
         self.sitemaps = live.links.sitemaps;
         self.parser = Parser::new(&self.fixed, live);
         self.records = RecordBuilder::new(&self.fixed.store);
+        self.set_keep(live);
+    }
+
+    fn set_keep(&mut self, live: &Live) {
+        // It was checked with the other settings.
+        self.keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
+        let needs_main_text = self.keep.as_ref().is_some_and(KeepRule::needs_main_text);
+        self.parser.collect_main_text(needs_main_text);
     }
 
     /// Processes a result.
@@ -94,15 +111,25 @@ impl ResponseProcessor {
     }
 
     fn response(&mut self, fetched: &Fetched, response: &Response) -> Processed {
-        let (links, discards, charset) = match &fetched.row {
+        let (mut links, mut discards, charset, keep) = match &fetched.row {
             Some(row) => {
                 let page = parent_record(fetched, response);
                 let group = fetched.host.group;
                 let parent = Parent { page, group, kind: row.kind, depth: row.depth };
                 self.links(fetched, response, parent)
             }
-            None => self.sitemaps(fetched, response),
+            None => {
+                let (links, discards) = self.sitemaps(fetched, response);
+                (links, discards, None, Keep::Archive)
+            }
         };
+        if keep == Keep::Drop {
+            links.clear();
+        }
+        if keep != Keep::Archive {
+            discards.count(Discard::NotArchived);
+            return Processed { discards, charset, ..not_archived(response, links) };
+        }
         let capture = Capture {
             url: &fetched.url,
             at: fetched.at,
@@ -136,7 +163,7 @@ impl ResponseProcessor {
         fetched: &Fetched,
         response: &Response,
         parent: Parent<'_>,
-    ) -> (Vec<Found>, DiscardTally, Option<&'static str>) {
+    ) -> (Vec<Found>, DiscardTally, Option<&'static str>, Keep) {
         let page = self.parser.parse(ParseInput {
             url: &fetched.url,
             status: response.status,
@@ -147,16 +174,33 @@ impl ResponseProcessor {
         let hrefs = page.links.map(|link| (link.href, link.kind, link.nofollow));
         let (links, mut discards) = self.rules.load().collect(&page.base, hrefs, parent);
         discards.add(Discard::TooManyLinks, page.links_over);
-        (links, discards, page.charset)
+        let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
+            let media = media_type(&response.headers);
+            let language = page.main_text.map_or(Language::UNKNOWN, |text| text.language);
+            let record = PageRecord {
+                url: &fetched.url,
+                depth: parent.depth,
+                status: response.status,
+                media: &media,
+                bytes: response.body.len() as u64,
+                is_truncated: response.truncated.is_some(),
+                charset: page.charset.unwrap_or_default(),
+                title: page.title.unwrap_or_default(),
+                n_links: links.len(),
+                text_length: page.main_text.map_or(0, |text| text.chars as u64),
+                language: language.as_str(),
+            };
+            rule.keep(&record).ok().flatten().unwrap_or_else(|| {
+                discards.count(Discard::KeepFailed);
+                Keep::Archive
+            })
+        });
+        (links, discards, page.charset, keep)
     }
 
     /// Returns the sitemaps that a robots.txt names, as if a seed linked to them. They are read from
     /// the same text as the rules.
-    fn sitemaps(
-        &self,
-        fetched: &Fetched,
-        response: &Response,
-    ) -> (Vec<Found>, DiscardTally, Option<&'static str>) {
+    fn sitemaps(&self, fetched: &Fetched, response: &Response) -> (Vec<Found>, DiscardTally) {
         let wanted = self.sitemaps && matches!(response.status, 200..=299);
         let file = wanted.then(|| response.robots_txt()).flatten();
         let text = file.and_then(crivello_html::RobotsTxt::text);
@@ -167,8 +211,7 @@ impl ResponseProcessor {
         let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
         let (page, group) = (parent_record(fetched, response), fetched.host.group);
         let parent = Parent { page, group, kind: LinkKind::Page, depth: 0 };
-        let (links, discards) = self.rules.load().collect(&base, hrefs, parent);
-        (links, discards, None)
+        self.rules.load().collect(&base, hrefs, parent)
     }
 
     /// Returns the payload's digest, if duplicates of it are recognized; the page that was archived
@@ -199,4 +242,27 @@ impl ResponseProcessor {
 
 fn parent_record<'a>(fetched: &'a Fetched, response: &Response) -> ParentRecord<'a> {
     ParentRecord { url: &fetched.url, status: response.status, bytes: response.body.len() as u64 }
+}
+
+/// Returns the parts of a page that is not archived: no record, and no digest, because a later page
+/// with the same payload must not refer to it.
+fn not_archived(response: &Response, links: Vec<Found>) -> Processed {
+    let end = PageEnd::Response {
+        status: response.status,
+        bytes: response.body.len() as u64,
+        digest: None,
+        duplicate: false,
+        truncated: response.truncated.is_some(),
+    };
+    Processed { links, ..Processed::without_response(end) }
+}
+
+/// Returns the declared media type in lower case, without parameters; empty if there is none.
+fn media_type(headers: &HeaderMap) -> Cow<'_, str> {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = value.split(';').next().unwrap_or_default().trim();
+    match media.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(media.to_ascii_lowercase()),
+        false => Cow::Borrowed(media),
+    }
 }

@@ -3,7 +3,7 @@
 use crate::args::CheckExpressionArgs;
 use crate::exit::{CliError, Exit, usage};
 use crate::screen;
-use crivello_common::link_record::{LinkRecord, ParentRecord, compile_condition};
+use crivello_common::fields::link::{LinkRecord, ParentRecord, compile_condition};
 use crivello_common::url::CrawlUrl;
 use std::fmt::Write as _;
 

@@ -121,7 +121,12 @@ pub(super) fn regex(text: &str) -> Result<String, String> {
 
 /// Checks that a text is empty or a condition on links.
 pub(super) fn condition(text: &str) -> Result<(), String> {
-    crate::link_record::compile_condition(text).map(drop)
+    crate::fields::link::compile_condition(text).map(drop)
+}
+
+/// Checks that a text is empty or a rule of what is done with pages.
+pub(super) fn keep(text: &str) -> Result<(), String> {
+    crate::fields::page::KeepRule::compile(text).map(drop)
 }
 
 /// Checks that a rule has at least one part.

@@ -63,6 +63,8 @@ pub struct Live {
     pub politeness: Politeness,
     /// Selection of links.
     pub links: Links,
+    /// What is done with fetched pages.
+    pub pages: Pages,
 }
 
 settings! {
@@ -258,6 +260,13 @@ settings! {
         /// Maximum work of parsing the links of a page: a step for each byte, and for names with
         /// letters beyond ASCII as many as their conversion takes.
         work_per_page_max: u64 = 16_777_216, in "steps", must at_least(1_000);
+    }
+    /// What is done with fetched pages.
+    live pages: Pages {
+        /// Expression over the fields of a page (docs/expressions.md) that yields `"archive"`, `"parse"`
+        /// (its links are followed, and it is not archived) or `"drop"` (neither), such as
+        /// `page.language == "eng" ? "archive" : "drop"`. If empty, all pages are archived.
+        keep: String = String::new(), must names::keep;
     }
     /// The archive.
     fixed store: Store {

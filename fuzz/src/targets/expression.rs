@@ -3,7 +3,7 @@
 //! Input: the text of a condition, then URLs, one a line.
 
 use crate::target::{FuzzTarget, MemoryBound};
-use crivello_common::link_record::{LinkRecord, ParentRecord, compile_condition};
+use crivello_common::fields::link::{LinkRecord, ParentRecord, compile_condition};
 use crivello_common::url::CrawlUrl;
 use crivello_expressions::limits::TEXT_BYTES_MAX;
 

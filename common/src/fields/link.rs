@@ -1,0 +1,174 @@
+//! Links, as `links.admit` sees them.
+
+use super::table::fields;
+use crate::config::AssignBy;
+use crate::url::{CrawlUrl, group_name};
+use crivello_expressions::{Expression, Field, FieldReader, FieldValue, ValueType};
+
+/// A link that is judged, in normal form and rewritten.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkRecord<'a> {
+    /// Its URL.
+    pub url: &'a CrawlUrl,
+    /// Number of links from a seed.
+    pub depth: u16,
+    /// True if the target is a sitemap.
+    pub is_sitemap: bool,
+    /// True if the link or its page has `nofollow`.
+    pub nofollow: bool,
+    /// The page that has the link; `None` for a seed.
+    pub parent: Option<ParentRecord<'a>>,
+}
+
+/// The page that has a link.
+#[derive(Clone, Copy, Debug)]
+pub struct ParentRecord<'a> {
+    /// Its URL.
+    pub url: &'a CrawlUrl,
+    /// HTTP status of the response.
+    pub status: u16,
+    /// Bytes of the body.
+    pub bytes: u64,
+}
+
+pub(super) fn scheme(url: &CrawlUrl) -> &str {
+    url.origin().scheme.name()
+}
+
+pub(super) fn domain(url: &CrawlUrl) -> &str {
+    group_name(url.host(), AssignBy::Domain)
+}
+
+pub(super) fn query(url: &CrawlUrl) -> &str {
+    url.path_and_query().split_once('?').map_or("", |(_, query)| query)
+}
+
+pub(super) fn path_depth(url: &CrawlUrl) -> i64 {
+    let path = url.path();
+    path.strip_suffix('/').unwrap_or(path).bytes().filter(|&byte| byte == b'/').count() as i64
+}
+
+impl<'a> LinkRecord<'a> {
+    fn is_same(&self, part: fn(&CrawlUrl) -> &str) -> bool {
+        self.parent.is_none_or(|parent| part(parent.url) == part(self.url))
+    }
+
+    fn parent_text(&self, part: impl Fn(&'a CrawlUrl) -> &'a str) -> &'a str {
+        self.parent.map_or("", |parent| part(parent.url))
+    }
+}
+
+fields! { LinkRecord:
+    "url.text" String |link| link.url.as_str(),
+        "The whole URL.";
+    "url.scheme" String |link| scheme(link.url),
+        "`http` or `https`.";
+    "url.host" String |link| link.url.host(),
+        "Host name, or address.";
+    "url.domain" String |link| domain(link.url),
+        "Registrable domain of the host; the host itself if it has none.";
+    "url.port" Int |link| link.url.origin().port.into(),
+        "Port, also if it is the default.";
+    "url.path" String |link| link.url.path(),
+        "Path, beginning with `/`, without the query.";
+    "url.query" String |link| query(link.url),
+        "Query without `?`; empty if there is none.";
+    "url.path_depth" Int |link| path_depth(link.url),
+        "Number of path segments; an empty last one does not count.";
+    "url.length" Int |link| link.url.as_str().len() as i64,
+        "Bytes of the URL.";
+    "link.depth" Int |link| link.depth.into(),
+        "Number of links from a seed; 0 for a seed.";
+    "link.sitemap" Bool |link| link.is_sitemap,
+        "True if the target is a sitemap.";
+    "link.nofollow" Bool |link| link.nofollow,
+        "True if the link or its page has `nofollow`.";
+    "link.same_host" Bool |link| link.is_same(CrawlUrl::host),
+        "True if the page that has the link is of the same host. True for a seed.";
+    "link.same_domain" Bool |link| link.is_same(domain),
+        "True if it is of the same registrable domain. True for a seed.";
+    "parent.text" String |link| link.parent_text(CrawlUrl::as_str),
+        "URL of the page that has the link; empty for a seed.";
+    "parent.host" String |link| link.parent_text(CrawlUrl::host),
+        "Its host.";
+    "parent.domain" String |link| link.parent_text(domain),
+        "Its registrable domain.";
+    "parent.path" String |link| link.parent_text(CrawlUrl::path),
+        "Its path.";
+    "parent.status" Int |link| link.parent.map_or(0, |parent| parent.status.into()),
+        "HTTP status of its response; 0 for a seed.";
+    "parent.bytes" Int |link| link.parent.map_or(0, |parent| parent.bytes as i64),
+        "Bytes of its body; 0 for a seed.";
+}
+
+/// Compiles the value of `links.admit`; `None` if it is empty.
+///
+/// # Errors
+/// The problem, its position and a remedy.
+pub fn compile_condition(text: &str) -> Result<Option<Expression>, String> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let compiled = Expression::compile(text, FIELDS, ValueType::Bool);
+    compiled.map(Some).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str, link: &LinkRecord<'_>) -> bool {
+        compile_condition(text).unwrap().unwrap().bool(link).unwrap()
+    }
+
+    #[test]
+    fn each_field_has_its_value() {
+        let url = CrawlUrl::parse("https://www.a.co.uk:8443/x/y/?q=1&r").unwrap();
+        let page = CrawlUrl::parse("http://b.a.co.uk/p?s").unwrap();
+        let parent = Some(ParentRecord { url: &page, status: 301, bytes: 77 });
+        let link = LinkRecord { url: &url, depth: 3, is_sitemap: false, nofollow: true, parent };
+        let seed = LinkRecord { depth: 0, parent: None, ..link };
+        let values = [
+            ("url.text", r#""https://www.a.co.uk:8443/x/y/?q=1&r""#, true),
+            ("url.scheme", r#""https""#, true),
+            ("url.host", r#""www.a.co.uk""#, true),
+            ("url.domain", r#""a.co.uk""#, true),
+            ("url.port", "8443", true),
+            ("url.path", r#""/x/y/""#, true),
+            ("url.query", r#""q=1&r""#, true),
+            ("url.path_depth", "2", true),
+            ("url.length", "35", true),
+            ("link.depth", "3", false),
+            ("link.sitemap", "false", true),
+            ("link.nofollow", "true", true),
+            ("link.same_host", "false", false),
+            ("link.same_domain", "true", true),
+            ("parent.text", r#""http://b.a.co.uk/p?s""#, false),
+            ("parent.host", r#""b.a.co.uk""#, false),
+            ("parent.domain", r#""a.co.uk""#, false),
+            ("parent.path", r#""/p""#, false),
+            ("parent.status", "301", false),
+            ("parent.bytes", "77", false),
+        ];
+        assert!(values.iter().map(|(name, ..)| *name).eq(FIELDS.iter().map(|field| field.name)));
+        for (name, wanted, also_of_seed) in values {
+            let text = format!("{name} == {wanted}");
+            assert!(value(&text, &link), "{text}");
+            assert_eq!(value(&text, &seed), also_of_seed, "{text} of a seed");
+        }
+    }
+
+    #[test]
+    fn a_wrong_condition_is_refused_with_its_column() {
+        for (text, part) in [
+            ("url.hosd == \"a\"", "column 1: "),
+            ("url.host", "bool"),
+            ("link.depth < ", "column "),
+            ("url.path.matches(\"(\")", "column "),
+        ] {
+            let error = compile_condition(text).map(|_| ()).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(compile_condition(" ").unwrap().is_none());
+    }
+}
