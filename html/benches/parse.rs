@@ -1,11 +1,11 @@
 //! Benchmark of parsing one page: a page of about 17 KB with 30 links, plain and compressed,
-//! compared with the time that `html5gum` takes to tokenize it.
+//! compared with the time that `html5gum` takes to tokenize it, and the same with the collection of
+//! main text.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crivello_common::config::{Fixed, Live};
 use crivello_common::url::CrawlUrl;
-use crivello_html::LinkKind;
-use crivello_html::{ParseInput, Parser};
+use crivello_html::{Language, LinkKind, ParseInput, Parser};
 use http::{HeaderMap, HeaderValue, header};
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -88,6 +88,41 @@ fn dense_page() -> String {
     page
 }
 
+/// Returns a page like `page`, with text of `words`.
+fn page_of(words: &str) -> String {
+    let paragraph = format!("<p>{words} <b>{words}</b> {words}</p>\n");
+    let n = 13_000 / paragraph.len();
+    format!(
+        "<!DOCTYPE html><html><head><title>t</title></head><body><nav><a href=/>Home</a></nav>\n\
+         {}<footer>end</footer></body></html>",
+        paragraph.repeat(n)
+    )
+}
+
+/// Texts by language: three that scripts and frequent words decide, one that `whatlang` does.
+const TEXTS: [(&str, &str); 4] = [
+    (
+        "russian",
+        "Все люди рождаются свободными и равными в своём достоинстве и правах. Они наделены \
+         разумом и совестью и должны поступать в отношении друг друга в духе братства.",
+    ),
+    (
+        "japanese",
+        "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。\
+         人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。",
+    ),
+    (
+        "german",
+        "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft \
+         und Gewissen begabt und sollen einander im Geist der Brüderlichkeit begegnen.",
+    ),
+    (
+        "polish",
+        "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni \
+         obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.",
+    ),
+];
+
 fn gzip(page: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let _ = encoder.write_all(page);
@@ -132,6 +167,32 @@ fn parse(criterion: &mut Criterion) {
         b.iter(|| html5gum::Tokenizer::new(black_box(plain.as_str())).count());
     });
     group.finish();
+
+    let mut group = criterion.benchmark_group("main text");
+    for (name, body) in [("plain", plain), ("dense", dense), ("accented", accented)]
+        .into_iter()
+        .chain(TEXTS.map(|(name, words)| (name, page_of(words))))
+    {
+        group.throughput(Throughput::Bytes(body.len() as u64));
+        for (collects, kind) in [(false, "off"), (true, "on")] {
+            parser.collect_main_text(collects);
+            group.bench_function(format!("{name} {kind}"), |b| {
+                b.iter(|| read(&mut parser, &url, &headers, black_box(body.as_bytes())));
+            });
+        }
+        parser.collect_main_text(true);
+        let text = main_text(&mut parser, &url, &headers, body.as_bytes());
+        group.bench_function(format!("{name} language"), |b| {
+            b.iter(|| Language::of(black_box(&text)));
+        });
+    }
+    group.finish();
+}
+
+fn main_text(parser: &mut Parser, url: &CrawlUrl, headers: &HeaderMap, body: &[u8]) -> String {
+    let kind = LinkKind::Page;
+    let page = parser.parse(ParseInput { url, status: 200, headers, body, kind });
+    page.main_text.map_or_else(String::new, |text| text.text.to_owned())
 }
 
 criterion_group!(benches, parse);

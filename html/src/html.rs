@@ -3,6 +3,7 @@
 use super::css;
 use super::extraction::{Extraction, LinkFilter};
 use super::links::LinkSource;
+use super::main_text::{Collector, ExclusionMarks};
 use super::microsyntax::{Rel, refresh_url, srcset};
 use super::scan::{Sink, scan};
 use super::tag::{Attr, Attrs, TagName};
@@ -17,30 +18,104 @@ const TITLE_READ: usize = 1_024;
 const TITLE_KEPT: usize = 256;
 
 /// Parses `page`, which is in the ASCII-compatible `encoding`. Queries of URLs are percent-encoded
-/// in `query_encoding`.
+/// in `query_encoding`. Text is read only if there is a collector of main text.
 pub(super) fn parse(
     page: &[u8],
     encoding: &'static Encoding,
     query_encoding: &'static Encoding,
     filter: &LinkFilter,
     out: &mut Extraction,
+    main_text: Option<&mut Collector>,
 ) {
-    scan(page, &mut Reader { encoding, query_encoding, filter, out, has_title: false });
+    match main_text {
+        None => {
+            let main_text = NoText;
+            let has_title = false;
+            let mut reader = Reader { encoding, query_encoding, filter, out, has_title, main_text };
+            scan(page, &mut reader);
+        }
+        Some(main_text) => {
+            let has_title = false;
+            let mut reader = Reader { encoding, query_encoding, filter, out, has_title, main_text };
+            scan(page, &mut reader);
+        }
+    }
 }
 
-struct Reader<'p> {
+/// Receiver of text and tags.
+trait TextReceiver {
+    /// False if nothing is received.
+    const RECEIVES_TEXT: bool;
+
+    fn text(&mut self, raw: &[u8], encoding: &'static Encoding);
+    fn open(&mut self, name: &[u8], marks: ExclusionMarks, self_closing: bool);
+    fn open_link(&mut self, has_href: bool);
+    fn close(&mut self, name: &[u8]);
+}
+
+/// Receiver of nothing: the reader of links only.
+struct NoText;
+
+impl TextReceiver for NoText {
+    const RECEIVES_TEXT: bool = false;
+
+    fn text(&mut self, _raw: &[u8], _encoding: &'static Encoding) {}
+    fn open(&mut self, _name: &[u8], _marks: ExclusionMarks, _self_closing: bool) {}
+    fn open_link(&mut self, _has_href: bool) {}
+    fn close(&mut self, _name: &[u8]) {}
+}
+
+impl TextReceiver for &mut Collector {
+    const RECEIVES_TEXT: bool = true;
+
+    fn text(&mut self, raw: &[u8], encoding: &'static Encoding) {
+        Collector::text(self, raw, encoding);
+    }
+
+    fn open(&mut self, name: &[u8], marks: ExclusionMarks, self_closing: bool) {
+        Collector::open(self, name, marks, self_closing);
+    }
+
+    fn open_link(&mut self, has_href: bool) {
+        Collector::open_link(self, has_href);
+    }
+
+    fn close(&mut self, name: &[u8]) {
+        Collector::close(self, name);
+    }
+}
+
+struct Reader<'p, T> {
     encoding: &'static Encoding,
     query_encoding: &'static Encoding,
     filter: &'p LinkFilter,
     out: &'p mut Extraction,
     has_title: bool,
+    main_text: T,
 }
 
-impl<'a> Sink<'a> for Reader<'_> {
+impl<'a, T: TextReceiver> Sink<'a> for Reader<'_, T> {
+    const RECEIVES_TEXT: bool = T::RECEIVES_TEXT;
+
+    fn text(&mut self, raw: &'a [u8]) {
+        self.main_text.text(raw, self.encoding);
+    }
+
+    fn open(&mut self, name: &'a [u8], marks: ExclusionMarks, self_closing: bool) {
+        self.main_text.open(name, marks, self_closing);
+    }
+
+    fn close(&mut self, name: &'a [u8]) {
+        self.main_text.close(name);
+    }
+
     fn start_tag(&mut self, name: TagName, attrs: &Attrs<'a>) -> ControlFlow<()> {
         let (images, scripts) = (self.filter.images, self.filter.scripts);
         match name {
-            TagName::A => self.anchor(attrs, LinkSource::Anchor),
+            TagName::A => {
+                self.main_text.open_link(attrs.get(Attr::Href).is_some());
+                self.anchor(attrs, LinkSource::Anchor);
+            }
             TagName::Area => self.anchor(attrs, LinkSource::Area),
             TagName::Base => self.base(attrs),
             TagName::Link => self.link(attrs),
@@ -83,7 +158,7 @@ impl<'a> Sink<'a> for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl<T> Reader<'_, T> {
     fn anchor(&mut self, attrs: &Attrs<'_>, source: LinkSource) {
         let Some(href) = attrs.get(Attr::Href) else {
             return;

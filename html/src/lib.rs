@@ -6,6 +6,8 @@
 //!           encoding)                  └─► xml ──────────┤
 //!  headers ──────────────────────────────────────────────┘
 //! ```
+//! On request the HTML parser also collects the page's main text ([`MainText`]) in the same pass.
+//!
 //! A [`Parser`] receives the status, the headers and the body of a response as received
 //! ([`ParseInput`]) and returns its links as text, not yet resolved ([`ParsedPage`]). It needs no
 //! clock, socket or file, does not know which URLs have been or may be crawled, and keeps nothing
@@ -24,6 +26,7 @@ mod extraction;
 mod headers;
 mod html;
 mod links;
+mod main_text;
 mod media;
 mod microsyntax;
 mod raw_text;
@@ -38,6 +41,7 @@ mod tests;
 
 pub use content_encoding::{CODINGS_MAX, DecodeProblem};
 pub use links::{ExtractedLink, ExtractedLinks, LinkKind, LinkSource, SITEMAP_URLS_MAX};
+pub use main_text::{Language, MainText, TEXT_RECIPE, TextFingerprint};
 pub use media::Media;
 pub use robots_txt::RobotsTxt;
 
@@ -49,6 +53,7 @@ use encoding_rs::{Encoding, UTF_8};
 use extraction::{Extraction, LinkFilter};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use main_text::Collector;
 use media::DeclaredType;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -92,6 +97,8 @@ pub struct ParsedPage<'a> {
     pub decode_problem: Option<DecodeProblem>,
     /// Title of the page, with white space collapsed, at most 256 bytes; `None` if there is none.
     pub title: Option<&'a str>,
+    /// Main text of an HTML page; `None` if it was not asked for, or if the body is not HTML.
+    pub main_text: Option<MainText<'a>>,
 }
 
 /// Result of parsing a body.
@@ -108,6 +115,7 @@ pub struct Parser {
     filter: LinkFilter,
     decoder: Decoder,
     extraction: Extraction,
+    main_text: Option<Box<Collector>>,
 }
 
 impl Parser {
@@ -118,6 +126,17 @@ impl Parser {
             filter: LinkFilter::of(fixed, live),
             decoder: Decoder::default(),
             extraction: Extraction::default(),
+            main_text: None,
+        }
+    }
+
+    /// Sets whether the main text of pages is collected. By default it is not, and then parsing
+    /// costs nothing more.
+    pub fn collect_main_text(&mut self, collects: bool) {
+        match (&self.main_text, collects) {
+            (None, true) => self.main_text = Some(Box::default()),
+            (_, true) => {}
+            (_, false) => self.main_text = None,
         }
     }
 
@@ -135,6 +154,9 @@ impl Parser {
             _ => {}
         }
         let base = self.base(input.url);
+        let is_html = body.media == Some(Media::Html);
+        let main_text = self.main_text.as_deref_mut().filter(|_| is_html);
+        let main_text = main_text.map(Collector::finish);
         let extraction = &self.extraction;
         ParsedPage {
             base,
@@ -147,6 +169,7 @@ impl Parser {
             decoded_len: body.decoded_len,
             decode_problem: body.problem,
             title: (!extraction.title.is_empty()).then_some(extraction.title.as_str()),
+            main_text,
         }
     }
 
@@ -172,7 +195,8 @@ impl Parser {
         let media = media::detect(declared, input.kind, &text.bytes);
         parse.media = Some(media);
         parse.charset = Some(encoding.name());
-        parse_text(media, &text, &self.filter, &mut self.extraction);
+        let main_text = self.main_text.as_deref_mut();
+        parse_text(media, &text, &self.filter, &mut self.extraction, main_text);
         parse
     }
 
@@ -237,10 +261,19 @@ impl<'a> Text<'a> {
     }
 }
 
-fn parse_text(media: Media, text: &Text<'_>, filter: &LinkFilter, out: &mut Extraction) {
+fn parse_text(
+    media: Media,
+    text: &Text<'_>,
+    filter: &LinkFilter,
+    out: &mut Extraction,
+    mut main_text: Option<&mut Collector>,
+) {
     match media {
         Media::Html => {
-            html::parse(&text.bytes, text.encoding, text.query_encoding, filter, out);
+            if let Some(main_text) = &mut main_text {
+                main_text.clear();
+            }
+            html::parse(&text.bytes, text.encoding, text.query_encoding, filter, out, main_text);
         }
         Media::Sitemap => xml::parse(&text.as_str(), LinkSource::Sitemap, out),
         Media::Feed => xml::parse(&text.as_str(), LinkSource::Feed, out),

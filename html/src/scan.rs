@@ -9,8 +9,9 @@
 //! The scanner differs from a browser in two points: the content of `noscript` is read as markup,
 //! and CDATA sections end at the first `>`.
 
+use super::main_text::ExclusionMarks;
 use super::raw_text;
-use super::tag::{Attrs, TagName};
+use super::tag::{Attrs, PutAttr, TagName};
 use memchr::memchr;
 use std::ops::ControlFlow;
 
@@ -24,6 +25,20 @@ pub(super) trait Sink<'a> {
 
     /// Receives the content of a `style` element.
     fn style(&mut self, _raw: &'a [u8]) {}
+
+    /// True if the sink receives text and the tags of all elements. If false, the scan does not
+    /// contain any code for that.
+    const RECEIVES_TEXT: bool = false;
+
+    /// Receives text between two tags or comments, with character references not decoded. Content
+    /// that is not markup is not text.
+    fn text(&mut self, _raw: &'a [u8]) {}
+
+    /// Receives the start tag of an element, before [`Sink::start_tag`].
+    fn open(&mut self, _name: &'a [u8], _marks: ExclusionMarks, _self_closing: bool) {}
+
+    /// Receives the end tag of an element.
+    fn close(&mut self, _name: &'a [u8]) {}
 }
 
 /// Reports the tags of `page`.
@@ -49,27 +64,47 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn run(mut self, sink: &mut impl Sink<'a>) -> ControlFlow<()> {
+    fn run<S: Sink<'a>>(mut self, sink: &mut S) -> ControlFlow<()> {
         while let Some(found) = memchr(b'<', &self.page[self.at..]) {
+            if S::RECEIVES_TEXT {
+                sink.text(&self.page[self.at..self.at + found]);
+            }
             self.at += found + 1;
             match self.page.get(self.at) {
                 Some(c) if c.is_ascii_alphabetic() => self.start_tag(sink)?,
-                Some(b'/') => self.end_tag()?,
+                Some(b'/') => self.end_tag(sink)?,
                 Some(b'!') => self.declaration()?,
                 Some(b'?') => self.past(b'>')?,
+                _ if S::RECEIVES_TEXT => sink.text(b"<"),
                 _ => {}
             }
+        }
+        if S::RECEIVES_TEXT {
+            sink.text(&self.page[self.at..]);
         }
         ControlFlow::Continue(())
     }
 
-    fn start_tag(&mut self, sink: &mut impl Sink<'a>) -> ControlFlow<()> {
+    fn start_tag<S: Sink<'a>>(&mut self, sink: &mut S) -> ControlFlow<()> {
         let start = self.at;
         let name = self.tag_name();
         let text_name = &self.page[start..self.at];
         let mut attrs = Attrs::default();
         let wanted = name.is_some_and(TagName::has_attributes).then_some(&mut attrs);
-        let Some(self_closing) = self.attributes(wanted) else {
+        let self_closing = if S::RECEIVES_TEXT {
+            let mut marks = ExclusionMarks::default();
+            let end = match wanted {
+                Some(attrs) => self.attributes(Some(attrs)),
+                None => self.attributes(Some(&mut marks)),
+            };
+            if let Some(self_closing) = end {
+                sink.open(text_name, marks, self_closing);
+            }
+            end
+        } else {
+            self.attributes(wanted)
+        };
+        let Some(self_closing) = self_closing else {
             return ControlFlow::Break(());
         };
         let Some(name) = name else {
@@ -115,14 +150,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// Scans an end tag from its `/`.
-    fn end_tag(&mut self) -> ControlFlow<()> {
+    fn end_tag<S: Sink<'a>>(&mut self, sink: &mut S) -> ControlFlow<()> {
         self.at += 1;
         match self.page.get(self.at) {
             Some(c) if c.is_ascii_alphabetic() => {
+                let start = self.at;
                 if matches!(self.tag_name(), Some(TagName::Svg | TagName::Math)) {
                     self.foreign = self.foreign.saturating_sub(1);
                 }
-                match self.attributes(None) {
+                if S::RECEIVES_TEXT {
+                    sink.close(&self.page[start..self.at]);
+                }
+                match self.attributes(None::<&mut Attrs<'_>>) {
                     Some(_) => ControlFlow::Continue(()),
                     None => ControlFlow::Break(()),
                 }
@@ -167,7 +206,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads the attributes and the `>`. Returns true if the end was `/>`; `None` if the page ended
     /// before.
-    fn attributes(&mut self, mut into: Option<&mut Attrs<'a>>) -> Option<bool> {
+    fn attributes<P: PutAttr<'a>>(&mut self, mut into: Option<&mut P>) -> Option<bool> {
         loop {
             let mut slash = false;
             let first = loop {

@@ -92,14 +92,22 @@ impl TagName {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attrs<'a>([Option<&'a [u8]>; N_ATTRS]);
 
-impl<'a> Attrs<'a> {
+/// Receiver of the attributes of a tag.
+pub(crate) trait PutAttr<'a> {
+    /// Receives an attribute, undecoded.
+    fn put(&mut self, name: &'a [u8], value: &'a [u8]);
+}
+
+impl<'a> PutAttr<'a> for Attrs<'a> {
     /// Adds a value, unless the tag already has an attribute with this name: the first one wins.
-    pub(super) fn put(&mut self, name: &[u8], value: &'a [u8]) {
+    fn put(&mut self, name: &'a [u8], value: &'a [u8]) {
         if let Some(attr) = Attr::of(name) {
             self.0[attr as usize].get_or_insert(value);
         }
     }
+}
 
+impl<'a> Attrs<'a> {
     /// Returns the value, with character references not decoded.
     pub(super) fn get(&self, attr: Attr) -> Option<&'a [u8]> {
         self.0[attr as usize]

@@ -16,12 +16,17 @@ pub(super) fn attribute<'a>(raw: &'a [u8], encoding: &'static Encoding) -> Cow<'
     Cow::Owned(unescape_attribute(&text))
 }
 
-fn text<'a>(raw: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
-    let text = if encoding == UTF_8 {
+/// Decodes the page's encoding only.
+pub(super) fn decode<'a>(raw: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
+    if encoding == UTF_8 {
         String::from_utf8_lossy(raw)
     } else {
         encoding.decode_without_bom_handling(raw).0
-    };
+    }
+}
+
+fn text<'a>(raw: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
+    let text = decode(raw, encoding);
     if memchr(0, raw).is_none() {
         return text;
     }

@@ -1,5 +1,5 @@
-//! From the bytes of a page to its links: content encoding, charset, parsing, resolution, rules, and
-//! the keys of the index.
+//! From the bytes of a page to its links and main text: content encoding, charset, parsing,
+//! resolution, rules, and the keys of the index.
 //!
 //! Input: header lines, an empty line, and the body. The header `x-status` sets the status, and
 //! `x-sitemap` makes it a sitemap.
@@ -37,6 +37,9 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"<![CDATA[",
         b"]]>",
         b"<template>",
+        b"<nav>",
+        b"<p hidden>",
+        b"<br><br>",
         b"<svg>",
         b"<title>",
         b"&amp;",
@@ -99,8 +102,10 @@ impl Bench {
         let settings = settings();
         let hasher = KeyedHasher::with_public_key();
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher);
+        let mut parser = Parser::new(&settings.fixed, &settings.live);
+        parser.collect_main_text(true);
         Self {
-            parser: Parser::new(&settings.fixed, &settings.live),
+            parser,
             rules: rules.expect("the default rules compile"),
             settings,
             url: page_url(),
@@ -130,6 +135,7 @@ fn read_page(bench: &mut Bench, input: &[u8]) {
     let base_max = (links.url_length_max as usize).max(url.as_str().len());
     assert!(page.base.as_str().len() <= base_max, "a base of {} bytes", page.base.as_str().len());
     assert!(page.title.is_none_or(|title| title.len() <= 256), "the title is too long");
+    assert!(page.main_text.is_none_or(|main| main.text.len() <= 64 << 10), "the text is too long");
     let sources = page.decoded_len + input.len();
     assert!(page.links.clone().count() <= sources, "more links than bytes");
     let bytes: usize = page.links.clone().map(|link| link.href.len()).sum();
