@@ -23,9 +23,11 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::ports::PortPolicy;
 use crivello_common::url::{Base, CrawlUrl};
 use crivello_html::SITEMAP_URLS_MAX;
+use foldhash::fast::RandomState;
 use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
+use std::collections::HashSet;
 
 pub use scope::{LinksError, RejectingRule};
 
@@ -127,7 +129,9 @@ impl LinkRules {
         let mut budget = self.budget(base, parent.kind);
         let base = Base::new(base);
         let depth = parent.depth.saturating_add(1);
-        let mut seen = foldhash::HashSet::<UrlHash>::default();
+        let n_hrefs = hrefs.size_hint().0.min(budget.links);
+        let mut seen =
+            HashSet::<UrlHash, _>::with_capacity_and_hasher(n_hrefs, RandomState::default());
         let mut hosts = RecentHosts::new(self.hasher);
         let mut links: Vec<Found> = Vec::new();
         let mut tally = DiscardTally::default();
@@ -136,7 +140,9 @@ impl LinkRules {
                 tally.count(Discard::Nofollow);
                 continue;
             }
-            let url = match budget.charge(href).and_then(|()| base.join(href)) {
+            let checked = budget.check(href);
+            let joined = checked.and_then(|()| base.join_charged(href, |n| budget.charge(n)));
+            let url = match joined {
                 Ok(url) => url,
                 Err(reason) => {
                     tally.count(reason);
