@@ -22,7 +22,9 @@ impl CrawlDb {
         fresh: &[bool],
     ) -> Result<Vec<SieveResult>, DiskError> {
         let new = || found.iter().zip(fresh).filter(|&(_, &fresh)| fresh).map(|(url, _)| url);
-        let hosts: Vec<HostKey> = new().map(|url| url.host).collect();
+        let mut hosts: Vec<HostKey> = new().map(|url| url.host).collect();
+        // Many links of a page lead to the same host.
+        hosts.dedup();
         self.frontier.hosts.load(&hosts)?;
         self.frontier.groups.load(hosts.iter().map(|host| host.group))?;
         let mut results = vec![Ok(false); found.len()];

@@ -3,6 +3,7 @@
 
 use super::changes::{ChangeLog, is_limit};
 use super::group_table::GroupTable;
+use super::host_in_memory::HostInMemory;
 use super::hosts::HostTable;
 use super::totals::Totals;
 use crate::messages::{Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
@@ -50,19 +51,10 @@ impl Frontier {
 
     /// Counts a host in the row of its group as it is now: whether it counts, and for whom.
     pub fn recount_host(&mut self, host: HostKey) -> Result<(), DiskError> {
-        let Some(entry) = self.hosts.get_mut(host) else { return Ok(()) };
-        let after = entry.row.counts_as();
-        let before = std::mem::replace(&mut entry.counted_as, after);
-        if before == after {
-            return Ok(());
+        match self.hosts.get_mut(host).and_then(HostInMemory::recount) {
+            Some(change) => self.groups.change(host.group, |group| change.apply(group)),
+            None => Ok(()),
         }
-        self.groups.change(host.group, |group| {
-            for (class, adds) in [(before, false), (after, true)] {
-                if let Some((finder, resolved)) = class {
-                    group.change(finder, |taken| taken.count_host(resolved, adds));
-                }
-            }
-        })
     }
 
     /// Writes a robots row with the next commit.
@@ -103,14 +95,17 @@ impl Frontier {
         self.write_queued(batch, host, url);
         let bytes = url.path.len() as u64;
         let changes = &mut self.changes;
-        self.hosts.change(host, |entry| {
+        let change = self.hosts.change(host, |entry| {
             changes.queued(host, &entry.row.name, url);
             entry.row.queued += 1;
             entry.row.queued_bytes += bytes;
             entry.cursor = entry.cursor.min(url.queue_key);
+            entry.recount()
         });
-        self.recount_host(host)?;
         self.groups.change(host.group, |group| {
+            if let Some(change) = change.flatten() {
+                change.apply(group);
+            }
             group.change(url.finder, |taken| taken.add_url(bytes));
         })
     }

@@ -3,6 +3,7 @@
 
 use super::join::join_states;
 use crate::messages::{Finder, QueueKey};
+use crate::storage::group_row::GroupRow;
 use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
@@ -40,6 +41,25 @@ pub struct HostInMemory {
 
 const _: () = assert!(size_of::<HostInMemory>() <= 240);
 
+/// Change of the class for which a host counts in the row of its group, as
+/// [`HostRow::counts_as`] returns it.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassChange {
+    before: Option<(Finder, bool)>,
+    after: Option<(Finder, bool)>,
+}
+
+impl ClassChange {
+    /// Changes the row of the group.
+    pub fn apply(self, group: &mut GroupRow) {
+        for (class, adds) in [(self.before, false), (self.after, true)] {
+            if let Some((finder, resolved)) = class {
+                group.change(finder, |taken| taken.count_host(resolved, adds));
+            }
+        }
+    }
+}
+
 impl HostInMemory {
     /// Creates a host from its row.
     #[must_use]
@@ -50,6 +70,14 @@ impl HostInMemory {
             row,
             ..Self::default()
         })
+    }
+
+    /// Records for which class it counts now. Returns the change for the row of its group, if there is
+    /// one.
+    pub fn recount(&mut self) -> Option<ClassChange> {
+        let after = self.row.counts_as();
+        let before = std::mem::replace(&mut self.counted_as, after);
+        (before != after).then_some(ClassChange { before, after })
     }
 
     /// Records that a URL of it was found. While it does not count against the limits of its domain,

@@ -56,7 +56,7 @@ impl RecentKeys {
         let (tag, line) = self.place(key);
         let line = &mut self.lines[line].0;
         let way = line.iter().position(|&t| t == tag);
-        line[..=way.unwrap_or(WAYS - 1)].rotate_right(1);
+        line.copy_within(..way.unwrap_or(WAYS - 1), 1);
         line[0] = tag;
         way.is_some()
     }

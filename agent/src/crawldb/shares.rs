@@ -27,7 +27,21 @@ impl Share {
     }
 
     /// Returns true if `finder` may add something, given what each class has.
-    fn has_room(self, finder: Finder, amounts: impl Iterator<Item = (Finder, u64)>) -> bool {
+    fn has_room(
+        self,
+        finder: Finder,
+        amounts: impl Iterator<Item = (Finder, u64)> + Clone,
+    ) -> bool {
+        self.is_far_from_full(amounts.clone()) || self.has_share(finder, amounts)
+    }
+
+    /// Returns true if all classes together have less than one of them may take: the usual case, in
+    /// which there is room for each.
+    fn is_far_from_full(self, amounts: impl Iterator<Item = (Finder, u64)>) -> bool {
+        amounts.map(|(_, amount)| amount).sum::<u64>() < self.part
+    }
+
+    fn has_share(self, finder: Finder, amounts: impl Iterator<Item = (Finder, u64)>) -> bool {
         let half = self.max.div_ceil(2);
         let (mut own, mut others, mut same) = (0, 0, 0);
         for (class, amount) in amounts {
@@ -142,6 +156,20 @@ mod tests {
     }
 
     proptest! {
+        /// The short cut for domains with few hosts or URLs changes nothing.
+        #[test]
+        fn a_domain_that_is_far_from_full_has_room(
+            amounts in prop::collection::vec((0u8..16, 0u64..9), 0..8),
+            new in 0u8..16,
+            max in 1u64..200,
+        ) {
+            let share = Share::of(max);
+            let amounts = amounts.into_iter().map(|(code, amount)| (finder(code), amount));
+            if share.is_far_from_full(amounts.clone()) {
+                prop_assert!(share.has_share(finder(new), amounts));
+            }
+        }
+
         /// Half of the limit is left for the domain itself.
         #[test]
         fn others_never_take_the_half_of_the_domain_itself(

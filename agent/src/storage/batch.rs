@@ -46,18 +46,32 @@ impl Batch {
     /// Returns the changes in the order of families and keys. Adjacent keys that are inserted one
     /// after another find their neighbors in the CPU caches. Changes of one row keep their order.
     pub(super) fn sorted<'a>(&self, family: impl Fn(Family) -> &'a ColumnFamily) -> WriteBatch {
-        let mut changes: Vec<&Change> = self.changes.iter().collect();
-        changes.sort_by_key(|change| (change.family, &self.bytes[change.key.clone()]));
+        let key = |change: &Change| &self.bytes[change.key.clone()];
+        let with_order = |change| (order(change, key(change)), change);
+        let mut changes: Vec<(u128, &Change)> = self.changes.iter().map(with_order).collect();
+        changes.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| key(x).cmp(key(y))));
         let mut batch = WriteBatch::default();
-        for change in changes {
-            let (of, key) = (family(change.family), &self.bytes[change.key.clone()]);
-            match &change.value {
-                Some(value) => batch.put_cf(of, key, &self.bytes[value.clone()]),
-                None => batch.delete_cf(of, key),
+        for changes in changes.chunk_by(|(_, a), (_, b)| a.family == b.family) {
+            let of = family(changes[0].1.family);
+            for (_, change) in changes {
+                match &change.value {
+                    Some(value) => batch.put_cf(of, key(change), &self.bytes[value.clone()]),
+                    None => batch.delete_cf(of, key(change)),
+                }
             }
         }
         batch
     }
+}
+
+/// Returns a number with the order of a change: its family, and the first 15 bytes of its key. Few
+/// keys are equal in them, and comparing numbers is cheap.
+fn order(change: &Change, key: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    bytes[0] = change.family as u8;
+    let n = key.len().min(15);
+    bytes[1..=n].copy_from_slice(&key[..n]);
+    u128::from_be_bytes(bytes)
 }
 
 impl std::fmt::Debug for Batch {

@@ -117,6 +117,9 @@ impl Database {
         keys: &[K],
         mut f: impl FnMut(usize, Option<&[u8]>) -> Result<(), DiskError>,
     ) -> Result<(), DiskError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
         let refs = keys.iter().map(AsRef::as_ref);
         let found = self.db.batched_multi_get_cf(self.family(family), refs, true);
         for (i, value) in found.into_iter().enumerate() {

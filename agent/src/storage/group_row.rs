@@ -48,7 +48,7 @@ pub struct GroupRow {
 
 impl GroupRow {
     /// Returns what each class takes; classes that take nothing are missing.
-    pub fn classes(&self) -> impl Iterator<Item = (Finder, ShareUsage)> {
+    pub fn classes(&self) -> impl Iterator<Item = (Finder, ShareUsage)> + Clone {
         self.classes.iter().copied()
     }
 

@@ -11,14 +11,17 @@ pub const PAIR: usize = 16;
 /// Length of a key of `schedule`.
 pub const SCHEDULE: usize = 24;
 
+/// Joins a group's hash with another one.
+fn pair(group: GroupHash, hash: u64) -> [u8; PAIR] {
+    (u128::from(group.0) << 64 | u128::from(hash)).to_be_bytes()
+}
+
 /// Joins parts of `N` bytes in all.
-fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+fn join<const A: usize, const B: usize, const N: usize>(a: [u8; A], b: [u8; B]) -> [u8; N] {
+    const { assert!(A + B == N) };
     let mut key = [0; N];
-    let mut at = 0;
-    for part in parts {
-        key[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
-    }
+    key[..A].copy_from_slice(&a);
+    key[A..].copy_from_slice(&b);
     key
 }
 
@@ -30,7 +33,7 @@ fn part<T>(family: Family, part: Option<T>) -> Result<T, DiskError> {
 /// Returns a bound above all keys of `group`.
 #[must_use]
 pub fn end_of_group(group: GroupHash) -> [u8; 9] {
-    let mut end = join(&[&group.to_bytes(), &[0xff]]);
+    let mut end = join(group.to_bytes(), [0xff]);
     increment(&mut end);
     end
 }
@@ -57,19 +60,19 @@ pub fn increment(bytes: &mut [u8]) {
 /// Returns a key of `seen`.
 #[must_use]
 pub fn seen(key: UrlKey) -> [u8; PAIR] {
-    join(&[&key.group.to_bytes(), &key.url.to_bytes()])
+    pair(key.group, key.url.0)
 }
 
 /// Returns a key of `hosts`, which is also the prefix of a host's keys in `frontier` and `robots`.
 #[must_use]
 pub fn host(key: HostKey) -> [u8; PAIR] {
-    join(&[&key.group.to_bytes(), &key.host.to_bytes()])
+    pair(key.group, key.host.0)
 }
 
 /// Returns the key in `hosts` of a group's own row.
 #[must_use]
 pub fn group(group: GroupHash) -> [u8; PAIR] {
-    join(&[&group.to_bytes(), &[0; 8]])
+    pair(group, 0)
 }
 
 /// Returns the URL in a key of [`seen`].
@@ -101,7 +104,8 @@ pub fn read_hosts(key: &[u8]) -> Result<Option<HostKey>, DiskError> {
 /// Returns a key of `frontier`.
 #[must_use]
 pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; 25] {
-    join(&[&host(of), &[queue_key.priority], &queue_key.seq.to_be_bytes()])
+    let place: [u8; 9] = join([queue_key.priority], queue_key.seq.to_be_bytes());
+    join(host(of), place)
 }
 
 /// Returns the host and the queue key in a key of [`frontier`].
@@ -119,7 +123,7 @@ pub fn read_frontier(key: &[u8]) -> Result<(HostKey, QueueKey), DiskError> {
 /// Returns a key of `schedule`.
 #[must_use]
 pub fn schedule(at: Timestamp, of: HostKey) -> [u8; SCHEDULE] {
-    join(&[&at.0.to_be_bytes(), &host(of)])
+    join(at.0.to_be_bytes(), host(of))
 }
 
 /// Returns the time and host in a key of [`schedule`].
@@ -135,7 +139,8 @@ pub fn read_schedule(key: &[u8]) -> Result<(Timestamp, HostKey), DiskError> {
 /// Returns a key of `robots`.
 #[must_use]
 pub fn robots(of: HostKey, origin: Origin) -> [u8; 19] {
-    join(&[&host(of), &[origin.scheme as u8], &origin.port.to_be_bytes()])
+    let origin: [u8; 3] = join([origin.scheme as u8], origin.port.to_be_bytes());
+    join(host(of), origin)
 }
 
 /// Returns the host and the origin in a key of [`robots`].

@@ -3,8 +3,8 @@
 //! A link of plain characters without dot segments is resolved by copying; all others go through the
 //! `url` crate. A property test checks that both give the same result.
 
-use super::cost::NAME_MAX;
-use super::{CrawlUrl, Origin, Scheme, TEXT_MAX};
+use super::cost::{LABEL_MAX, NAME_MAX};
+use super::{CrawlUrl, Origin, Scheme, TEXT_MAX, parse_cost};
 use crate::discard::Discard;
 
 /// The base URL of a page's links.
@@ -39,10 +39,27 @@ impl<'a> Base<'a> {
     /// # Errors
     /// Same as [`CrawlUrl::parse`].
     pub fn join(&self, href: &str) -> Result<CrawlUrl, Discard> {
-        self.join_plain(href).map_or_else(|| CrawlUrl::join(self.url, href), Ok)
+        self.join_charged(href, |_| Ok(()))
     }
 
-    /// Fast path of [`Self::join`]. Returns `None` if the parser is needed.
+    /// Resolves `href` once `charge` accepts the [`parse_cost`].
+    ///
+    /// # Errors
+    /// Same as [`CrawlUrl::parse`], and those of `charge`.
+    pub fn join_charged(
+        &self,
+        href: &str,
+        charge: impl FnOnce(u64) -> Result<(), Discard>,
+    ) -> Result<CrawlUrl, Discard> {
+        if let Some(url) = self.join_plain(href) {
+            return charge(href.len() as u64).map(|()| url);
+        }
+        charge(parse_cost(href)?)?;
+        CrawlUrl::from_url(self.url.join(href).map_err(|_| Discard::Unparsable)?)
+    }
+
+    /// Fast path of [`Self::join`]. Returns `None` if the parser is needed. The cost of a link that is
+    /// copied is its length.
     pub(super) fn join_plain(&self, href: &str) -> Option<CrawlUrl> {
         match href.as_bytes() {
             [b'/', b'/', ..] => None,
@@ -76,54 +93,61 @@ impl CrawlUrl {
 
 /// Parses `http://example.com/…`: a lower-case name without port, IDNA or numeric last label.
 fn absolute_plain(href: &str) -> Option<CrawlUrl> {
-    let (scheme, rest) = match href.strip_prefix("http://") {
-        Some(rest) => (Scheme::Http, rest),
-        None => (Scheme::Https, href.strip_prefix("https://")?),
+    let (scheme, rest) = match href.strip_prefix("https://") {
+        Some(rest) => (Scheme::Https, rest),
+        None => (Scheme::Http, href.strip_prefix("http://")?),
     };
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let path = plain_path(if path.is_empty() { "/" } else { path })?;
-    if !is_plain_name(host) || href.len() >= TEXT_MAX {
+    let host_start = href.len() - rest.len();
+    let path_start = host_start + plain_name_len(rest)?;
+    let path = plain_path(&href[path_start..])?;
+    if href.len() >= TEXT_MAX {
         return None;
     }
-    let origin = Origin { scheme, port: scheme.default_port() };
-    Some(CrawlUrl::from_parts(origin, host, path))
+    let text = &href[..path_start + path.len()];
+    Some(CrawlUrl {
+        text: if path.is_empty() { format!("{text}/").into() } else { text.into() },
+        host_start: host_start as u32,
+        host_end: path_start as u32,
+        path_start: path_start as u32,
+        origin: Origin { scheme, port: scheme.default_port() },
+    })
 }
 
-/// Returns true if the labels are at most 63 lower-case letters, digits and single inner hyphens, the
-/// last one only letters.
-fn is_plain_name(host: &str) -> bool {
-    let mut before = b'.';
-    let mut last_is_letters = true;
-    let mut label_len = 0;
-    for &byte in host.as_bytes() {
-        label_len = if byte == b'.' { 0 } else { label_len + 1 };
-        if label_len > 63 {
-            return false;
-        }
+/// Returns the length of the name at the beginning of `text`, up to a slash or the end, if its labels
+/// are at most 63 lower-case letters, digits and single inner hyphens, the last one only letters.
+fn plain_name_len(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut label_start = 0;
+    let mut is_letters = true;
+    let mut len = 0;
+    while let Some(&byte) = bytes.get(len)
+        && byte != b'/'
+    {
         match byte {
             b'a'..=b'z' => {}
-            b'0'..=b'9' => last_is_letters = false,
-            b'-' if before.is_ascii_alphanumeric() => last_is_letters = false,
-            b'.' if before.is_ascii_alphanumeric() => last_is_letters = true,
-            _ => return false,
+            b'0'..=b'9' => is_letters = false,
+            b'-' | b'.' if len == 0 || !bytes[len - 1].is_ascii_alphanumeric() => return None,
+            b'-' => is_letters = false,
+            b'.' if len - label_start <= LABEL_MAX => (label_start, is_letters) = (len + 1, true),
+            _ => return None,
         }
-        before = byte;
+        len += 1;
     }
-    before.is_ascii_lowercase() && last_is_letters && host.len() <= NAME_MAX
+    let is_label = (1..=LABEL_MAX).contains(&(len - label_start));
+    (is_label && is_letters && len <= NAME_MAX).then_some(len)
 }
 
 /// Returns path and query without the fragment if neither the parser nor normalization would change
 /// a byte.
 fn plain_path(href: &str) -> Option<&str> {
-    let mut before = b'/';
-    for (at, &byte) in href.as_bytes().iter().enumerate() {
+    let bytes = href.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
         match PLAIN[byte as usize] {
             Plain::Yes => {}
             Plain::Fragment => return Some(&href[..at]),
-            Plain::Dot if before != b'/' => {}
+            Plain::Dot if at > 0 && bytes[at - 1] != b'/' => {}
             Plain::Dot | Plain::No => return None,
         }
-        before = byte;
     }
     Some(href)
 }

@@ -262,6 +262,9 @@ proptest! {
         if let Ok(base) = url::Url::parse(&base) {
             let fast = Base::new(&base).join(&href);
             prop_assert_eq!(&fast, &CrawlUrl::join(&base, &href), "the fast path disagrees");
+            if Base::new(&base).join_plain(&href).is_some() {
+                prop_assert_eq!(parse_cost(&href), Ok(href.len() as u64), "a copy has another cost");
+            }
             if let Ok(url) = fast {
                 holds(&url)?;
             }
@@ -275,6 +278,9 @@ proptest! {
     ) {
         if let Ok(base) = url::Url::parse(&base) {
             prop_assert_eq!(Base::new(&base).join(&href), CrawlUrl::join(&base, &href));
+            if Base::new(&base).join_plain(&href).is_some() {
+                prop_assert_eq!(parse_cost(&href), Ok(href.len() as u64));
+            }
         }
     }
 }

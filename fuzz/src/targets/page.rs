@@ -104,12 +104,7 @@ impl Bench {
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher);
         let mut parser = Parser::new(&settings.fixed, &settings.live);
         parser.collect_main_text(true);
-        Self {
-            parser,
-            rules: rules.expect("the default rules compile"),
-            settings,
-            url: page_url(),
-        }
+        Self { parser, rules: rules.expect("the default rules compile"), settings, url: page_url() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Budget of one page: what its links may cost, counted and not timed.
 
 use crivello_common::discard::Discard;
-use crivello_common::url::{has_other_scheme, parse_cost};
+use crivello_common::url::has_other_scheme;
 
 /// A text longer than this multiple of `links.url-length-max` is not parsed.
 const LONGER: usize = 3;
@@ -24,13 +24,12 @@ pub(super) struct LinkBudget {
 }
 
 impl LinkBudget {
-    /// Charges the work of parsing `href`, before it is parsed.
+    /// Checks whether `href` may be taken, by its length and the number of links.
     ///
     /// # Errors
-    /// [`Discard::TooManyLinks`] or [`Discard::TooMuchWork`] if nothing is left for it;
-    /// [`Discard::Scheme`], [`Discard::TooLong`] or [`Discard::Authority`] if it cannot become a
-    /// link.
-    pub fn charge(&mut self, href: &str) -> Result<(), Discard> {
+    /// [`Discard::TooManyLinks`] if no link may be taken; [`Discard::Scheme`] or
+    /// [`Discard::TooLong`] if it cannot become a link.
+    pub fn check(&self, href: &str) -> Result<(), Discard> {
         if self.links == 0 {
             return Err(Discard::TooManyLinks);
         }
@@ -38,14 +37,17 @@ impl LinkBudget {
             let other = has_other_scheme(href);
             return Err(if other { Discard::Scheme } else { Discard::TooLong });
         }
-        let work = parse_cost(href)? + self.base_len as u64;
-        match self.work.checked_sub(work) {
-            Some(left) => {
-                self.work = left;
-                Ok(())
-            }
-            None => Err(Discard::TooMuchWork),
-        }
+        Ok(())
+    }
+
+    /// Charges `steps` to parse a link, and those to join it with the base.
+    ///
+    /// # Errors
+    /// [`Discard::TooMuchWork`] if not so many are left.
+    pub fn charge(&mut self, steps: u64) -> Result<(), Discard> {
+        let left = self.work.checked_sub(steps + self.base_len as u64);
+        self.work = left.ok_or(Discard::TooMuchWork)?;
+        Ok(())
     }
 
     /// Takes a link of `len` bytes.

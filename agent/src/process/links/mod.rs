@@ -25,9 +25,11 @@ use crivello_common::ports::PortPolicy;
 use crivello_common::url::{Base, CrawlUrl, Rewriter};
 use crivello_expressions::Expression;
 use crivello_html::SITEMAP_URLS_MAX;
+use foldhash::fast::RandomState;
 use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
+use std::collections::HashSet;
 
 pub use scope::{LinksError, RejectingRule};
 
@@ -157,7 +159,9 @@ impl LinkRules {
         let mut budget = self.budget(base, parent.kind);
         let base = Base::new(base);
         let depth = parent.depth.saturating_add(1);
-        let mut seen = foldhash::HashSet::<UrlHash>::default();
+        let n_hrefs = hrefs.size_hint().0.min(budget.links);
+        let mut seen =
+            HashSet::<UrlHash, _>::with_capacity_and_hasher(n_hrefs, RandomState::default());
         let mut hosts = RecentHosts::new(self.hasher);
         let mut links: Vec<Found> = Vec::new();
         let mut tally = DiscardTally::default();
@@ -166,7 +170,9 @@ impl LinkRules {
                 tally.count(Discard::Nofollow);
                 continue;
             }
-            let url = match budget.charge(href).and_then(|()| base.join(href)) {
+            let checked = budget.check(href);
+            let joined = checked.and_then(|()| base.join_charged(href, |n| budget.charge(n)));
+            let url = match joined {
                 Ok(url) => self.rewrite(url),
                 Err(reason) => {
                     tally.count(reason);
