@@ -52,10 +52,12 @@ impl PowerDisk {
         }
     }
 
+    /// Space of deleted files is returned to the disk of the image: tests fill their disks again and
+    /// again.
     fn remount(&self) -> std::io::Result<Output> {
         run(
             "mount",
-            &["-t", "ext4", "-o", "loop"],
+            &["-t", "ext4", "-o", "loop,discard"],
             &[&self.dir.path().join("image"), &self.mounted],
         )
     }

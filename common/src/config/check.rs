@@ -49,7 +49,7 @@ macro_rules! ordered {
 }
 
 fn relations(settings: &Settings) -> Vec<(String, String)> {
-    let Live { limits, politeness, links } = &settings.live;
+    let Live { limits, politeness, links, .. } = &settings.live;
     [
         ordered!(settings, live.politeness, relative_delay_min <= relative_delay_max),
         ordered!(settings, live.politeness, backoff_first <= backoff_max),

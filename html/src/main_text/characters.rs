@@ -49,6 +49,14 @@ fn plain_end(bytes: &[u8], from: usize) -> usize {
         }
         at += PIECE;
     }
+    // The last bytes once more, as a whole piece.
+    let (now, before) = (&bytes[from..], &bytes[from..bytes.len() - 1]);
+    if bytes.len() - at < PIECE
+        && let (Some(now), Some(before)) = (now.last_chunk::<PIECE>(), before.last_chunk::<PIECE>())
+        && !any_needs_look(now, before)
+    {
+        return bytes.len();
+    }
     let rest = bytes[at..].iter().zip(&bytes[at - 1..]);
     match rest.take(PIECE).position(|(&now, &before)| needs_look(before, now)) {
         // The character begins at its lead byte.

@@ -47,6 +47,8 @@ impl fmt::Debug for Language {
 
 /// Number of bytes of a text that are read. The time of the detectors is proportional to them.
 const SAMPLE_MAX: usize = 1 << 10;
+/// Number of bytes that `whatlang` reads, which is the slower one.
+const WHATLANG_MAX: usize = 512;
 /// Minimum number of letters by which a language is recognized. Letters of Chinese, Japanese and
 /// Korean count three.
 const LETTERS_MIN: u32 = 20;
@@ -233,7 +235,7 @@ fn latin(sample: &str) -> Option<Code> {
 
 /// Returns the answer of `whatlang` and its confidence.
 fn by_whatlang(sample: &str) -> Option<(Code, f64)> {
-    let info = whatlang::detect(sample)?;
+    let info = whatlang::detect(&sample[..sample.floor_char_boundary(WHATLANG_MAX)])?;
     let code = info.lang().code().as_bytes().try_into().ok()?;
     Some((code, info.confidence()))
 }

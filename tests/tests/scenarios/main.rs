@@ -14,6 +14,7 @@ mod cost_ceilings;
 mod deadline;
 mod exactly_once;
 mod examples;
+mod expressions;
 mod fair_shares;
 mod fleet;
 mod full_disk;

@@ -1,0 +1,74 @@
+//! Expressions in a crawl: `links.admit` keeps links from being fetched, and `pages.keep` pages from
+//! being archived, as the web's log and the archive confirm.
+
+use crivello_tests::warc::{Archive, Record};
+use crivello_tests::{Scene, is_page, seed};
+use simweb::{Limits, Pace, PageKind, Spec};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+fn scene() -> Scene {
+    let spec = Spec::new(seed()).size(4, 2, 25).ips(8).portion(0.1, PageKind::Status(404));
+    let spec = spec.portion(0.1, PageKind::Binary).portion(0.2, PageKind::Duplicate);
+    Scene::new(spec).delays("10ms", "0ms")
+}
+
+/// Crawls everything, and returns the archive with the number of pages that were not archived.
+fn crawled(scene: &Scene) -> (Archive, u64) {
+    let ended = scene.crawl().succeeded();
+    let pace = Pace::delays(Duration::from_millis(10), Duration::ZERO);
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    (Archive::read(&scene.out()), ended.count("totals/discards/not-archived"))
+}
+
+fn answered(scene: &Scene) -> BTreeSet<String> {
+    let entries = scene.web.log().entries();
+    let pages = entries.iter().filter(|entry| is_page(entry));
+    pages.map(|entry| entry.path.clone()).collect()
+}
+
+/// Links of pages that are not archived are followed: the crawl is complete.
+#[test]
+fn pages_that_are_only_parsed_are_not_archived_and_their_links_are_followed() {
+    let scene =
+        scene().set("pages.keep=url.path.matches(\"[02468]([.]|$)\") ? \"archive\" : \"parse\"");
+    let (archive, n_not_archived) = crawled(&scene);
+    let pages: Vec<&Record> = archive.captures().filter(|record| !record.is_robots()).collect();
+    assert!(pages.len() > 20 && n_not_archived > 20, "{}, {n_not_archived}", pages.len());
+    for page in &pages {
+        let path = page.url().split('?').next().unwrap_or_default();
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let digit = last.split('.').next().and_then(|name| name.chars().last());
+        assert!(digit.is_some_and(|digit| "02468".contains(digit)), "{} is archived", page.url());
+    }
+    let archived: BTreeSet<&str> = pages.iter().map(|page| page.url()).collect();
+    for revisit in archive.of_kind("revisit") {
+        let original = revisit.must("WARC-Refers-To-Target-URI");
+        assert!(archived.contains(original), "a revisit of {original}, which is not archived");
+    }
+}
+
+#[test]
+fn pages_without_text_are_dropped() {
+    let scene = scene().set("pages.keep=page.text_length > 0 ? \"archive\" : \"drop\"");
+    let (archive, n_not_archived) = crawled(&scene);
+    assert!(n_not_archived > 0, "all pages have text");
+    let pages = archive.captures().filter(|record| !record.is_robots());
+    for page in pages.filter(|page| page.kind() == "response") {
+        let (head, _) = page.http();
+        assert!(head.to_ascii_lowercase().contains("text/html"), "{}: {head}", page.url());
+    }
+}
+
+#[test]
+fn links_that_a_condition_refuses_are_not_requested() {
+    let scene = scene().set("links.admit=link.depth < 3 && !url.path.matches(\"7([.]|$)\")");
+    let ended = scene.crawl().succeeded();
+    let paths = answered(&scene);
+    assert!(paths.len() > 10, "{paths:?}");
+    let is_refused =
+        |path: &&String| path.split(['.', '?']).next().is_some_and(|p| p.ends_with('7'));
+    assert_eq!(paths.iter().filter(is_refused).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(ended.count("totals/discards/not-admitted") > 0, "no link was refused");
+    assert_eq!(ended.count("totals/discards/condition-failed"), 0);
+}
