@@ -127,6 +127,8 @@ impl<'a, T: TextReceiver> Sink<'a> for Reader<'_, T> {
             {
                 self.image(attrs);
             }
+            TagName::Embed if images => self.attr(attrs, Attr::Src, LinkSource::Object),
+            TagName::Object if images => self.attr(attrs, Attr::Data, LinkSource::Object),
             _ => {}
         }
         ControlFlow::Continue(())

@@ -52,6 +52,8 @@ closed_set! {
         Refresh => "refresh",
         /// `img`, `source`, `video`, `audio`, `input`, an icon, or `url()` in a style sheet.
         Image => "img/@src",
+        /// `object` or `embed`.
+        Object => "object/@data",
         /// `script`, or a style sheet, including an imported one.
         Script => "script/@src",
         /// The `Location` header of a redirect.

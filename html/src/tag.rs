@@ -31,6 +31,7 @@ names! {
         Area = b"area",
         Audio = b"audio",
         Base = b"base",
+        Embed = b"embed",
         Frame = b"frame",
         Iframe = b"iframe",
         Img = b"img",
@@ -40,6 +41,7 @@ names! {
         Meta = b"meta",
         Noembed = b"noembed",
         Noframes = b"noframes",
+        Object = b"object",
         Plaintext = b"plaintext",
         Script = b"script",
         Source = b"source",
@@ -57,6 +59,7 @@ names! {
     Attr {
         Charset = b"charset",
         Content = b"content",
+        Data = b"data",
         Href = b"href",
         HttpEquiv = b"http-equiv",
         Name = b"name",

@@ -241,7 +241,7 @@ settings! {
         drop_parameters: Vec<String> = Vec::new(), must names::parameters;
         /// Respect `nofollow`.
         respect_nofollow: bool = true;
-        /// Fetch images, including those of style sheets and fonts.
+        /// Fetch images and embedded objects, including images of style sheets, and fonts.
         images: bool = false;
         /// Fetch scripts and style sheets, including imported sheets.
         scripts: bool = false;

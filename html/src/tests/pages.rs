@@ -53,11 +53,12 @@ fn what_is_no_markup_has_no_links() {
 fn images_and_scripts_are_found_when_asked() {
     let page = "<img src=i srcset='a 1x, b(1,2) 2x (x,y), c'><video poster=p src=v></video>\
         <picture><source srcset=s></picture><script src=j></script>\
-        <link rel=stylesheet href=c><link rel='alternate stylesheet' href=d><link rel=icon href=f>";
+        <link rel=stylesheet href=c><link rel='alternate stylesheet' href=d><link rel=icon href=f>\
+        <object data=o></object><embed src=e>";
     links(page, &[]);
     Case::html(page)
         .settings(|s| s.live.links.images = true)
-        .links_to(&["i", "a", "b(1,2)", "c", "v", "p", "s", "f"]);
+        .links_to(&["i", "a", "b(1,2)", "c", "v", "p", "s", "f", "o", "e"]);
     Case::html(page).settings(|s| s.live.links.scripts = true).links_to(&["j", "c", "d"]);
 }
 
