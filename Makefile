@@ -14,7 +14,7 @@ FUZZ ?=
 PEERS := target/peers
 
 .PHONY: all demo test fuzz nightly build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
-	bench-groups bench-sieve bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
+	bench-groups bench-sieve bench-hosts bench-admission bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
 
@@ -92,6 +92,10 @@ bench-sieve: setup
 ## bench-hosts  visits per second, bytes per host and waits with 1,000,000 hosts, up to 100,000 on the workbench
 bench-hosts: setup
 	$(CARGO) bench -p crivello-agent --bench hosts
+
+## bench-admission  instructions for each link, from the page to the commit, counted by callgrind (needs valgrind)
+bench-admission: setup
+	$(CARGO) bench -p crivello-agent --bench admission
 
 ## bench-groups  take-over and copying of the groups of a dead agent (CRIVELLO_BENCH_GROUPS sets the number)
 bench-groups: setup

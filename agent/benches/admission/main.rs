@@ -120,7 +120,8 @@ impl Agent {
         let disk = Database::open(dir, true, &settings.fixed.state).expect("the database opens");
         let disk = Arc::new(disk);
         Self {
-            rules: LinkRules::compile(&settings.live, &settings.fixed, hasher).expect("no rules"),
+            rules: LinkRules::compile(&settings.live, &settings.fixed, hasher)
+                .expect("the rules compile"),
             crawldb: CrawlDb::open(disk.clone(), &settings, hasher)
                 .expect("the crawl database opens"),
             disk,
