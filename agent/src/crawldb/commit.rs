@@ -165,9 +165,7 @@ impl CrawlDb {
                     batch.put(Family::Content, &digest, &first.encode());
                 }
                 let kept = |by| ArchivedPage { by, name: page.name.clone(), url: row.clone() };
-                // What is not archived is not lost with an archive.
-                let archived_by = self.frontier.me.filter(|_| record.is_some());
-                let page_of = archived_by.map(|by| Arc::new(kept(by)));
+                let page_of = self.frontier.me.map(|by| Arc::new(kept(by)));
                 UrlOutcome::Fetched { at: page.at, status, record, page: page_of }
             }
             PageEnd::Failed(kind) => {

@@ -18,7 +18,7 @@ fn crawled(scene: &Scene) -> (Archive, u64) {
     let ended = scene.crawl().succeeded();
     let pace = Pace::delays(Duration::from_millis(10), Duration::ZERO);
     scene.assert_clean(&scene.judge(Limits::default(), pace));
-    (Archive::read(&scene.out()), ended.count("totals/discards/not-archived"))
+    (Archive::read(&scene.out()), ended.count("skipped/not-archived"))
 }
 
 fn answered(scene: &Scene) -> BTreeSet<String> {
@@ -69,6 +69,6 @@ fn links_that_a_condition_refuses_are_not_requested() {
     let is_refused =
         |path: &&String| path.split(['.', '?']).next().is_some_and(|p| p.ends_with('7'));
     assert_eq!(paths.iter().filter(is_refused).collect::<Vec<_>>(), Vec::<&String>::new());
-    assert!(ended.count("totals/discards/not-admitted") > 0, "no link was refused");
-    assert_eq!(ended.count("totals/discards/condition-failed"), 0);
+    assert!(ended.count("skipped/not-admitted") > 0, "no link was refused");
+    assert_eq!(ended.count("skipped/condition-failed"), 0);
 }
