@@ -17,8 +17,6 @@ use tokio::sync::oneshot::error::TryRecvError;
 const STREAM_MAX: usize = 12;
 /// Maximum number of packets in flight.
 const WINDOW: usize = 5;
-/// Number of messages in an inbox from which on packets find no room.
-const INBOX_MAX: usize = 40;
 /// Time after the last acknowledgement, in milliseconds, at which it shows that a stream is broken.
 const RESEND: u64 = 2_000;
 
@@ -158,11 +156,12 @@ impl World {
             self.reply(to, (from, life, (lane, stream), id), Reply::Refused(view));
             return;
         }
+        let inbox_max = n.inbox_max(self.now);
         let latest = n.latest.entry((sender, lane)).or_default();
         if *latest > (epoch, stream) {
             return;
         }
-        if n.inbox.len() >= INBOX_MAX || self.rng.chance(200) {
+        if n.inbox.len() >= inbox_max || self.rng.chance(200) {
             *latest = (epoch, stream + 1);
             return self.reply(to, (from, life, (lane, stream), id), Reply::NoRoom);
         }
