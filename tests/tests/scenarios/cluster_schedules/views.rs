@@ -57,7 +57,7 @@ impl World {
             .and_then(|view| view.agent(from_id))
             .is_some_and(|agent| agent.state != AgentState::Dead);
         let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
-        if known && n.inbox.len() >= n.inbox_max(self.now) {
+        if known && n.inbox.len() >= n.inbox_max(self.now) * self.web.factor() {
             // The request is not answered.
         } else if known {
             // The answer follows with the node's next turn.
@@ -130,7 +130,7 @@ impl World {
             && n.engine.is_none()
         {
             n.id = Some(id);
-            n.streams = Streams::of(id);
+            n.streams = Streams::of(id, self.web.factor());
             let tracer =
                 Tracer::new("schedule", KeyedHasher::with_public_key(), &Telemetry::default(), now)
                     .into();
@@ -152,7 +152,7 @@ impl World {
             // The first view of a process is the one with which it joins.
             return;
         }
-        if leased && n.inbox.len() < n.inbox_max(self.now) {
+        if leased && n.inbox.len() < n.inbox_max(self.now) * self.web.factor() {
             let from = n.clock(sent);
             n.inbox.push_back(InboundMsg::Leased(from + LEASE));
         }

@@ -30,6 +30,8 @@ const CLOCKS_APART: u64 = 3_600_000;
 const TAIL: usize = 400;
 /// One of so many schedules has a large web.
 const LARGE_EVERY: u64 = 50;
+/// Factor of the numbers of packets in queues if the web is large.
+const LARGE_FACTOR: usize = 16;
 /// Number of groups from which on costly checks are made at some events only.
 const SAMPLED_FROM: u64 = 100;
 /// Time limit of a schedule.
@@ -135,6 +137,12 @@ impl Web {
 
     pub const fn n_groups(&self) -> u64 {
         self.n_groups
+    }
+
+    /// Returns the factor of the numbers of packets in queues: without it, large webs would mostly show
+    /// how slow the simulated network is.
+    pub const fn factor(&self) -> usize {
+        if self.n_groups < SAMPLED_FROM { 1 } else { LARGE_FACTOR }
     }
 
     pub fn url(&self, page: Page) -> &CrawlUrl {
