@@ -75,11 +75,31 @@ impl Ownership {
                 self.handoff.enter(Phase::ReportScan);
                 return true;
             };
-            if let Some((owner, _)) = self.debt(group, &tag) {
-                self.add_to_batch(owner, group, OwnershipMessage::WillSend, decision);
+            match self.debt(group, &tag) {
+                Some((owner, _)) => {
+                    self.add_to_batch(owner, group, OwnershipMessage::WillSend, decision);
+                }
+                None => self.add_owner_as_source(group, tag, decision),
             }
         }
         true
+    }
+
+    /// Adds the owner to the sources of a copy: they may hand their rows off to it and drop them, and
+    /// the epoch may end before this agent notices. If the owner then dies, this agent hands its copy
+    /// off. Rows are dropped only after this scan (see [`Self::on_transferred`]).
+    fn add_owner_as_source(
+        &self,
+        group: GroupHash,
+        tag: GroupRole,
+        decision: &mut OwnershipDecision<'_>,
+    ) {
+        let GroupRole { epoch, role: Role::Replica { mut from } } = tag else { return };
+        let owner = self.owner(group).filter(|&owner| owner != self.me);
+        if let Some(owner) = owner.filter(|owner| !from.contains(owner)) {
+            from.push(owner);
+            decision.set_role(group, epoch, Role::Replica { from });
+        }
     }
 
     /// Adds a group to the batch for an agent, and sends the batch if it is full.
@@ -215,9 +235,6 @@ impl Ownership {
         let Role::Replica { from: mut of } = tag.role else { return };
         let n_sources = of.len();
         of.retain(|id| *id == owner || !self.handoff.delivered.contains(id));
-        if of.is_empty() {
-            of.push(owner);
-        }
         if of.len() < n_sources {
             decision.set_role(group, tag.epoch, Role::Replica { from: of });
         }
@@ -250,5 +267,144 @@ impl Ownership {
     /// Repeats questions that were not answered. Called from time to time.
     pub const fn ask_again(&mut self) {
         self.handoff.again = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::RoleRows;
+    use crate::storage::DiskError;
+    use crivello_common::config::Cluster;
+    use crivello_common::view::{Agent, AgentState, View};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    const FORMER: AgentId = AgentId(1);
+    const COPY: AgentId = AgentId(2);
+    const OWNER: AgentId = AgentId(3);
+    const NEXT: AgentId = AgentId(4);
+    const NOW: Timestamp = Timestamp::from_secs(60);
+
+    #[derive(Default)]
+    struct Roles(BTreeMap<GroupHash, GroupRole>);
+
+    impl RoleRows for Roles {
+        fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
+            Ok(self.0.get(&group).cloned())
+        }
+
+        fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError> {
+            match role {
+                Some(role) => self.0.insert(group, role),
+                None => self.0.remove(&group),
+            };
+            Ok(())
+        }
+
+        fn roles_after(
+            &self,
+            group: Option<GroupHash>,
+            most: usize,
+        ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
+            let after =
+                self.0.iter().filter(|&(other, _)| group.is_none_or(|group| *other > group));
+            Ok(after.take(most).map(|(&group, role)| (group, role.clone())).collect())
+        }
+    }
+
+    /// Returns a view in which these agents have these states.
+    fn view(epoch: u64, states: &[(AgentId, AgentState)]) -> Arc<View> {
+        let mut view = View::of_one("1");
+        let agent = |&(id, state): &(AgentId, AgentState)| Agent {
+            id,
+            name: id.to_string(),
+            slot: id.0 as u16,
+            state,
+            ..view.agents[0].clone()
+        };
+        view.agents = states.iter().map(agent).collect();
+        view.epoch = epoch;
+        Arc::new(view)
+    }
+
+    /// The view in which the former owner is drained, and the one in which the owner is dead.
+    fn views() -> [Arc<View>; 2] {
+        use AgentState::{Active, Dead, Draining};
+        [
+            view(2, &[(FORMER, Draining), (COPY, Active), (OWNER, Active)]),
+            view(3, &[(FORMER, Draining), (COPY, Active), (OWNER, Dead), (NEXT, Active)]),
+        ]
+    }
+
+    fn ownership(me: AgentId) -> Ownership {
+        Ownership::new(me, &Cluster::default(), Timestamp::ZERO)
+    }
+
+    /// Returns a group that belongs to `OWNER`, then to `NEXT`.
+    fn group() -> GroupHash {
+        let owner = |view: &Arc<View>, group| {
+            let mut ownership = ownership(COPY);
+            ownership.on_view(view.clone()).unwrap();
+            ownership.owner(group)
+        };
+        let [first, second] = views();
+        let groups = (1..1_000_u64).map(|n| GroupHash(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let mut fitting = groups.filter(|&group| {
+            owner(&first, group) == Some(OWNER) && owner(&second, group) == Some(NEXT)
+        });
+        fitting.next().unwrap()
+    }
+
+    /// Continues the handoff as far as possible, and returns the effects.
+    fn steps(ownership: &mut Ownership, roles: &mut Roles) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        loop {
+            let mut decision = OwnershipDecision::new(roles);
+            let goes_on = ownership.step(&mut decision, NOW);
+            effects.extend(decision.finish().unwrap().1);
+            if !goes_on {
+                return effects;
+            }
+        }
+    }
+
+    /// The source of a copy hands its rows to the owner and drops them, and the owner dies before this
+    /// agent notices: the copy may be the only one, and goes to the next owner.
+    #[test]
+    fn a_copy_goes_to_the_next_owner_if_the_one_that_got_the_rows_dies() {
+        let (mut ownership, mut roles, group) = (ownership(COPY), Roles::default(), group());
+        let role = Role::Replica { from: vec![FORMER] };
+        roles.0.insert(group, GroupRole { epoch: 1, role });
+        let [first, second] = views();
+        ownership.on_view(first).unwrap();
+        let will_send = Effect::Send { to: NEXT, message: OwnershipMessage::WillSend(vec![group]) };
+        assert!(!steps(&mut ownership, &mut roles).contains(&will_send));
+        ownership.on_view(second).unwrap();
+        assert!(steps(&mut ownership, &mut roles).contains(&will_send));
+    }
+
+    /// Rows that were handed off are dropped only once all agents have scanned: their copies then
+    /// count on the owner too.
+    #[test]
+    fn rows_are_dropped_only_once_all_have_scanned() {
+        for scanned in [false, true] {
+            let (mut ownership, mut roles, group) = (ownership(FORMER), Roles::default(), group());
+            let role = Role::Authority { in_sync: Vec::new() };
+            roles.0.insert(group, GroupRole { epoch: 1, role });
+            ownership.on_view(views()[0].clone()).unwrap();
+            let effects = steps(&mut ownership, &mut roles);
+            assert!(effects.contains(&Effect::Drain(group)), "{effects:?}");
+            let mut decision = OwnershipDecision::new(&mut roles);
+            if scanned {
+                ownership.on_message(COPY, &OwnershipMessage::ScanDone, &mut decision);
+                ownership.on_message(OWNER, &OwnershipMessage::ScanDone, &mut decision);
+            }
+            ownership.on_drained(group, &mut decision);
+            ownership.on_transferred(group, OWNER, &mut decision);
+            let (_, effects) = decision.finish().unwrap();
+            assert_eq!(effects.contains(&Effect::Delete(group)), scanned);
+            assert_eq!(roles.0.contains_key(&group), !scanned);
+        }
     }
 }

@@ -154,7 +154,8 @@ impl Ownership {
             return;
         }
         self.handoff.leaving.remove(&group);
-        if self.replica_set(group).contains(&self.me) {
+        // Agents that have not scanned may still count on the rows of this agent.
+        if self.replica_set(group).contains(&self.me) || !self.all_scanned() {
             decision.set_role(group, epoch, Role::Replica { from: vec![to] });
         } else {
             decision.delete(group);

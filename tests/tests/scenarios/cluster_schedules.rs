@@ -8,7 +8,8 @@
 //! acknowledged is synced on as many disks as promised; a replica in sync has all rows of the owner;
 //! every page that was accepted or linked is fetched, whatever single disk is lost;
 //! in the end each row is on the disks of its owner and its replicas, and on no other, and each record
-//! in an archive. Without crashes no page is fetched twice.
+//! in an archive. An agent without progress loses its lease in time, and the others go on. Without
+//! crashes no page is fetched twice.
 //!
 //! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
 //! `CRIVELLO_TEST_SCHEDULES=…` sets the number of schedules of each kind.
@@ -75,4 +76,9 @@ fn the_network_is_cut_and_the_coordinator_down() {
 #[test]
 fn the_coordinator_is_isolated_with_newcomers() {
     run(Kind::Isolation);
+}
+
+#[test]
+fn agents_are_slow_and_stand_still() {
+    run(Kind::Stalls);
 }

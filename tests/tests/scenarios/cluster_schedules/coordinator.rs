@@ -4,6 +4,7 @@ use super::judge::n_active;
 use super::world::{COORDINATOR, Event, World};
 use crivello_coordinator::members::{HeartbeatReport, MemberEvent, ProcessId};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl World {
     pub fn publish(&mut self, really: bool) {
@@ -41,7 +42,9 @@ impl World {
         if !self.coordinator_up {
             return;
         }
-        let n = &self.nodes[node];
+        let now = self.now;
+        let n = &mut self.nodes[node];
+        let unreachable = n.unreachable(now);
         let process = ProcessId(n.process());
         let event = match (n.id, join) {
             (id, true) => {
@@ -69,6 +72,9 @@ impl World {
                     epoch,
                     scanned: engine.is_some_and(|engine| engine.ownership().has_scanned()),
                     settled_epoch: if settled { epoch } else { 0 },
+                    stalled: Duration::from_millis(n.stalled(now)),
+                    disk_full: now < n.full_until,
+                    unreachable,
                     ..HeartbeatReport::default()
                 })
             }
@@ -94,7 +100,7 @@ impl World {
     /// Removes a drained node that has nothing left.
     pub fn leave(&mut self, node: usize) {
         let Some(id) = self.nodes[node].id else { return };
-        if !self.coordinator_up || self.cuts.contains(&(node, COORDINATOR)) {
+        if !self.coordinator_up || self.cuts.contains_key(&(node, COORDINATOR)) {
             return;
         }
         let process = ProcessId(self.nodes[node].process());

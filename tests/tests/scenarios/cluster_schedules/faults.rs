@@ -5,6 +5,11 @@ use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, Page, World};
 use crivello_common::view::AgentState;
 use crivello_coordinator::members::MemberEvent;
 
+/// Maximum time for which a writer stands still or is slow.
+const STALL_MAX: u64 = 60_000;
+/// Maximum time for which the link between two agents is cut, if that is all.
+const LONG_CUT_MAX: u64 = 90_000;
+
 impl World {
     /// Returns whether every agent has the rows of its groups, so that the loss of one disk loses
     /// nothing.
@@ -34,6 +39,7 @@ impl World {
                 (0..self.nodes.len()).for_each(|node| self.crash_now(node));
             }
             Kind::PowerCuts => self.crash(node),
+            Kind::Stalls => self.stall(node),
             Kind::Isolation if self.rng.chance(2) => self.isolate(),
             Kind::Cuts | Kind::Isolation => match self.rng.below(5) {
                 0 => self.crash(node),
@@ -97,17 +103,79 @@ impl World {
 
     /// Cuts a link in one direction.
     fn cut(&mut self, link: (usize, usize)) {
-        if link.0 != link.1 && self.cuts.insert(link) {
+        let wait = 1_000 + self.rng.below(40_000);
+        self.cut_for(link, wait);
+    }
+
+    fn cut_for(&mut self, link: (usize, usize), wait: u64) {
+        if link.0 != link.1 && !self.cuts.contains_key(&link) {
+            self.cuts.insert(link, self.now);
             self.say(|| format!("cut {link:?}"));
-            let wait = 1_000 + self.rng.below(40_000);
             self.after(wait, Event::Heal { cut: link });
+        }
+    }
+
+    /// Makes an agent slow or lets it stand still, fills its disk or inbox, or cuts its link to
+    /// another one.
+    fn stall(&mut self, node: usize) {
+        let which = self.rng.below(8);
+        let until = self.now
+            + match which {
+                4 => 1_000 + self.rng.below(12_000),
+                5 => 1_000 + self.rng.below(30_000),
+                6 => 1_000 + self.rng.below(LONG_CUT_MAX),
+                _ => 1_000 + self.rng.below(STALL_MAX),
+            };
+        let n = &mut self.nodes[node];
+        match which {
+            0..3 if n.engine.is_some() => {
+                n.stuck_until = until;
+                if which == 0 {
+                    n.full_until = until;
+                }
+                let is_full = which == 0;
+                self.say(|| format!("n{node} stands still until {until}, disk full: {is_full}"));
+            }
+            3 => {
+                n.slow_until = until;
+                self.say(|| format!("n{node} is slow until {until}"));
+            }
+            4 => {
+                n.cramped_until = until;
+                self.say(|| format!("the inbox of n{node} is full until {until}"));
+            }
+            5 => {
+                n.frozen_until = until;
+                self.say(|| format!("n{node} is frozen until {until}"));
+            }
+            6 => {
+                let other = self.rng.below(self.nodes.len() as u64) as usize;
+                let wait = until - self.now;
+                match self.rng.chance(3) {
+                    true => self.cut_for((node, other), wait),
+                    false => {
+                        self.cut_for((node, other), wait);
+                        self.cut_for((other, node), wait);
+                    }
+                }
+            }
+            _ => self.crash(node),
         }
     }
 
     pub fn planned(&mut self, node: usize) {
         if self.rng.chance(2) && self.nodes.len() < 8 {
+            // Some agents are drained again while the groups are still on their way to them.
+            if self.rng.chance(3) {
+                let wait = 300 + self.rng.below(6_000);
+                self.after(wait, Event::Drain { node: self.nodes.len() });
+            }
             return self.add_node();
         }
+        self.drain(node);
+    }
+
+    pub fn drain(&mut self, node: usize) {
         if let Some(id) = self.nodes[node].id {
             let epoch = self.members.view().epoch;
             let step = self.members.step(&MemberEvent::Drain { id }, self.timestamp());

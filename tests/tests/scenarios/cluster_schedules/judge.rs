@@ -1,13 +1,14 @@
 //! Checks of a schedule, during it and at its end.
 
-use super::node::Node;
+use super::node::{Node, UNREACHABLE_FROM};
 use super::store::State;
-use super::world::{Kind, LEASE, Page, World};
-use crivello_agent::cluster::Outbox;
-use crivello_agent::messages::{Fact, Role};
+use super::world::{COORDINATOR, Kind, LEASE, Page, World};
+use crivello_agent::cluster::{Outbox, ReplicationEngine};
+use crivello_agent::messages::{Fact, GroupRole, Role};
 use crivello_agent::peers::Lane;
 use crivello_agent::storage::facts;
 use crivello_common::completion::{AgentReply, Round, is_done};
+use crivello_common::hash::GroupHash;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::obstacle::ObstacleKind;
 use crivello_common::view::{AgentState, View};
@@ -20,6 +21,21 @@ const TAKE_OVER_MAX: u64 = 8_000;
 const TAKE_OVER_MAX_WITH_LOSSES: u64 = 30_000;
 /// Maximum time in milliseconds until an agent that ended is declared dead or reported as undecided.
 const DECLARED_DEAD_MAX: u64 = LEASE.as_millis() as u64 + 1_500;
+/// Time between two heartbeats, and the longest that one and the coordinator's next tick take.
+const REPORT_MAX: u64 = LEASE.as_millis() as u64 / 3 + 2_100;
+/// Maximum time in milliseconds for which an agent without progress is a member: the time after which
+/// its lease is not renewed, and a lease.
+const STALLED_MAX: u64 = 2 * LEASE.as_millis() as u64 + REPORT_MAX;
+/// Maximum time in milliseconds for which two agents that do not reach each other are members: until
+/// they report it, and until the lease of one is not renewed and over.
+const CUT_MAX: u64 = UNREACHABLE_FROM + 1_500 + 3 * LEASE.as_millis() as u64 + 2 * REPORT_MAX;
+/// Maximum time in milliseconds until all handoffs are complete, after the last fault or change of the
+/// membership, and the time that is added for each group.
+const HANDED_OVER_MAX: u64 = 60_000;
+const GROUP_MAX: u64 = 100;
+/// Maximum time in milliseconds that the rows of a group spend in the queues of the simulated network
+/// for each group of the web. Nobody visits a group meanwhile.
+const GROUP_SENT_MAX: u64 = 20;
 
 impl World {
     pub fn reachable(&self) -> BTreeSet<Page> {
@@ -144,7 +160,7 @@ impl World {
         let n = &self.nodes[owner];
         let Some(engine) = &n.engine else { return };
         let ownership = engine.ownership();
-        for (&group, role) in n.store.all_roles() {
+        for (&group, role) in n.store.all_roles().iter() {
             if ownership.owner(group) != n.id {
                 continue;
             }
@@ -233,19 +249,27 @@ impl World {
         let is_missing = view.agents.iter().any(|a| a.state != AgentState::Dead && !is_up(a.id));
         let ended_at = self.nodes.iter().map(|n| n.ended_at).max().unwrap_or(0);
         let may_miss = self.now < ended_at + DECLARED_DEAD_MAX || is_undecided;
-        let is_busy = |n: &Node| n.up && (self.now <= n.frozen_until || n.engine.is_none());
+        let is_busy = |n: &Node| n.up && (n.is_disturbed(self.now) || n.engine.is_none());
+        // What is dead disturbs nobody.
+        let is_member = |node: usize| {
+            let id = self.nodes.get(node).and_then(|n| n.id);
+            node == COORDINATOR || id.is_some_and(|id| view.is_alive(id))
+        };
         let is_quiet = self.coordinator_up
-            && self.cuts.is_empty()
+            && !self.cuts.keys().any(|&(a, b)| is_member(a) && is_member(b))
             && seen == self.seen
             // Without active agents, the groups wait for one.
             && n_active(view) > 0
             && !(is_missing && may_miss)
-            && !self.nodes.iter().any(|n| !n.left && is_busy(n));
+            && !self.nodes.iter().any(|n| !n.left && is_member(n.me) && is_busy(n));
+        if seen != self.seen {
+            self.changed_at = self.now;
+        }
         self.seen = seen;
         let take_over_max = match self.kind.cuts_links() {
             true => TAKE_OVER_MAX_WITH_LOSSES,
             false => TAKE_OVER_MAX,
-        };
+        } + self.web.n_groups() * GROUP_SENT_MAX;
         if !is_quiet {
             self.disturbed = self.now;
         } else if self.now > self.disturbed + take_over_max
@@ -261,25 +285,79 @@ impl World {
 
     /// Describes a group that no agent may visit.
     fn waits_for_owner(&self) -> Option<String> {
-        let epoch = self.members.view().epoch;
-        let up = || self.nodes.iter().filter(|n| n.up && !n.left);
+        let view = self.members.view();
+        let epoch = view.epoch;
+        let is_member = |n: &&Node| n.id.is_some_and(|id| view.is_alive(id));
+        let up = || self.nodes.iter().filter(|n| n.up && !n.left).filter(is_member);
         // Peer leases and heartbeats that are lost close the fence for a moment.
         let has_losses = self.kind.cuts_links();
         if let Some(n) = up().find(|n| n.epoch() != epoch) {
             return Some(format!("n{} has not entered epoch {epoch}", n.me));
         }
-        for group in up().flat_map(|n| n.store.pages().keys()) {
-            // While a group is handed over, that is its former owner.
-            let is_open = up().any(|n| {
-                let role = n.store.all_roles().get(group);
-                role.is_some_and(|role| matches!(role.role, Role::Authority { .. }))
-                    && (has_losses || self.fence(n.me) > self.now)
-            });
-            if !is_open {
-                return Some(format!("no agent may visit {group:?}"));
+        // While a group is handed over, its former owner may visit it.
+        let mut open: BTreeSet<GroupHash> = BTreeSet::new();
+        for n in up().filter(|n| has_losses || self.fence(n.me) > self.now) {
+            let roles = n.store.all_roles().iter();
+            let is_authority = |role: &GroupRole| matches!(role.role, Role::Authority { .. });
+            open.extend(roles.filter(|(_, role)| is_authority(role)).map(|(&group, _)| group));
+        }
+        let closed = up().flat_map(|n| n.store.pages().keys()).find(|group| !open.contains(group));
+        closed.map(|group| format!("no agent may visit {group:?}"))
+    }
+
+    /// Checks that an agent without progress, or one of two that do not reach each other, loses its
+    /// lease in time, and that the others complete their handoffs.
+    pub fn check_progress(&mut self) {
+        let (now, view) = (self.now, self.members.view());
+        let is_undecided =
+            self.members.obstacles().iter().any(|o| o.kind == ObstacleKind::Undecided);
+        for n in &mut self.nodes {
+            let is_member = n.up && !n.left && n.id.is_some_and(|id| view.is_alive(id));
+            let is_fit = is_member && n.engine.is_some() && !n.is_disturbed(now);
+            if !is_fit {
+                n.fit_since = now;
+            }
+            if n.engine.as_ref().is_none_or(ReplicationEngine::has_shared_all) || !is_fit {
+                n.shared_at = now;
             }
         }
-        None
+        let is_fit = |n: &Node| n.fit_since < now;
+        if !self.coordinator_up || !self.nodes.iter().any(is_fit) || self.kind.cuts_links() {
+            self.unfit_at = now;
+        }
+        let is_member = |n: &Node| n.up && n.id.is_some_and(|id| view.is_alive(id));
+        let mut wrong = None;
+        for n in self.nodes.iter().filter(|n| is_member(n) && n.engine.is_some()) {
+            let since = n.wrote_at.max(self.unfit_at);
+            if now > since + STALLED_MAX && now > n.frozen_until && !is_undecided {
+                let ms = now - since;
+                wrong =
+                    Some(format!("n{} has made no progress for {ms} ms, and is a member", n.me));
+            }
+            let since = n.shared_at.max(self.disturbed);
+            if now > since + HANDED_OVER_MAX + self.web.n_groups() * GROUP_MAX {
+                let ms = now - since;
+                wrong = Some(format!(
+                    "n{} has not handed its groups over for {ms} ms: {}",
+                    n.me,
+                    n.describe(view.epoch)
+                ));
+            }
+        }
+        for (&(a, b), &since) in &self.cuts {
+            let (Some(a), Some(b)) = (self.nodes.get(a), self.nodes.get(b)) else { continue };
+            let since = since.max(a.fit_since).max(b.fit_since).max(self.changed_at);
+            if now > since.max(self.unfit_at) + CUT_MAX && !is_undecided {
+                let ms = now - since;
+                wrong = Some(format!(
+                    "n{} and n{} have not reached each other for {ms} ms, and both are members",
+                    a.me, b.me
+                ));
+            }
+        }
+        if wrong.is_some() {
+            self.wrong = wrong;
+        }
     }
 
     /// Returns the number of seeds, which are the first pages.
@@ -343,7 +421,7 @@ impl World {
         } else if matches!(self.kind, Kind::Calm | Kind::Planned) && !twice.is_empty() {
             self.wrong = Some(format!("fetched again without a crash: {twice:?}"));
         }
-        let is_kept = |page: &Page| self.nodes.iter().any(|n| n.store.archive().contains(page));
+        let is_kept = |page: &Page| self.nodes.iter().any(|n| n.store.is_archived(*page));
         let gone = self.fetched.keys().find(|page| !is_kept(page));
         if let (Kind::PowerCuts, Some(page)) = (self.kind, gone) {
             self.wrong = Some(format!("page {page} is finished, and in no archive"));

@@ -15,33 +15,61 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// Maximum duration of a slow turn of a writer, in milliseconds.
+const SLOW_TURN_MAX: u64 = 1_500;
+
 impl World {
     pub fn tick(&mut self, node: usize) {
         let life = self.nodes[node].life;
         let frozen_until = self.nodes[node].frozen_until;
         if self.now < frozen_until {
+            // A process that does not run does not count as one that stands still.
+            self.nodes[node].wrote_at = frozen_until;
             return self.at(frozen_until, Event::Tick { node, life });
         }
         let every = LEASE.as_millis() as u64 / 3;
         if self.now >= self.nodes[node].heartbeat {
             self.nodes[node].heartbeat = self.now + every;
             let join = self.nodes[node].engine.is_none();
-            if let Some(wait) = self.travel(node, COORDINATOR) {
+            let waits = join && self.now < self.nodes[node].full_until;
+            if !waits && let Some(wait) = self.travel(node, COORDINATOR) {
                 let sent = self.now;
                 self.after(wait, Event::AtCoordinator { node, life, sent, join });
             }
         }
         self.renew_peer_leases(node);
-        self.write(node);
+        let moves = self.begins_turn(node);
+        if moves {
+            self.write(node);
+        }
         self.answer(node);
         self.answer_pings(node);
         self.answer_seeds(node);
-        self.visit(node);
+        if moves {
+            self.visit(node);
+        }
         self.transmit(node);
-        self.maybe_leave(node);
-        self.check_copies(node);
+        if moves {
+            self.maybe_leave(node);
+            if self.is_sampled(32) {
+                self.check_copies(node);
+            }
+        }
         let wait = 20 + self.rng.below(60);
         self.after(wait, Event::Tick { node, life });
+    }
+
+    /// Returns true if a turn of the writer begins: it neither stands still nor is in a slow turn.
+    fn begins_turn(&mut self, node: usize) -> bool {
+        let now = self.now;
+        if now < self.nodes[node].stuck_until || now < self.nodes[node].next_turn {
+            return false;
+        }
+        if now < self.nodes[node].slow_until {
+            self.nodes[node].next_turn = now + 300 + self.rng.below(SLOW_TURN_MAX);
+        }
+        self.nodes[node].wrote_at = now;
+        true
     }
 
     /// Runs one turn of the writer.
@@ -96,7 +124,9 @@ impl World {
                 engine.on_synced();
             }
             self.carry_out(node);
-            self.check_losses();
+            if self.is_sampled(64) {
+                self.check_losses();
+            }
         }
     }
 

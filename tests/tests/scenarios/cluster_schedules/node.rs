@@ -2,7 +2,7 @@
 
 use super::store::{State, Store};
 use super::wire::{PendingAnswer, Streams};
-use super::world::{Page, Web, World, timestamp};
+use super::world::{LEASE, Page, Web, World, timestamp};
 use crivello_agent::cluster::{InboundMsg, ReplicationEngine};
 use crivello_agent::messages::{Ack, Commit, Role, SeedAnswer};
 use crivello_agent::peers::Lane;
@@ -12,6 +12,15 @@ use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// Number of messages in an inbox from which on others find no room, and the same while it is cramped.
+const INBOX_MAX: usize = 40;
+const INBOX_CRAMPED: usize = 3;
+/// Time without a turn of the writer, in milliseconds like all times here, from which on it is
+/// reported, as by [`crivello_agent`]'s heartbeats.
+const STALL_REPORTED_FROM: u64 = 2_000;
+/// Time without an answer from which on another agent is reported as unreachable: a peer lease.
+pub const UNREACHABLE_FROM: u64 = LEASE.as_millis() as u64 / 2;
 
 /// What happens to the disk when a process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +66,23 @@ pub struct Node {
     pub steps_left: Option<u64>,
     /// Time until which the process does nothing.
     pub frozen_until: u64,
+    /// Time until which the writer stands still, while the network threads answer.
+    pub stuck_until: u64,
+    /// Time until which the disk is full. A process that ends joins again only then.
+    pub full_until: u64,
+    /// Time until which the writer's turns are slow, and the time of the next one.
+    pub slow_until: u64,
+    pub next_turn: u64,
+    /// Time until which the inbox has room for a few messages only.
+    pub cramped_until: u64,
+    /// Time of the writer's last turn.
+    pub wrote_at: u64,
+    /// Time since which it is a member that neither stands still nor is frozen.
+    pub fit_since: u64,
+    /// Last time at which all groups that other agents must have were there.
+    pub shared_at: u64,
+    /// Time of the last answer of each other agent in the view.
+    pub answered: BTreeMap<AgentId, u64>,
     /// How far its clock is ahead of the others' slowest, in milliseconds.
     pub clock_ahead: u64,
 }
@@ -86,6 +112,15 @@ impl Node {
             ended_at: 0,
             steps_left: None,
             frozen_until: 0,
+            stuck_until: 0,
+            full_until: 0,
+            slow_until: 0,
+            next_turn: 0,
+            cramped_until: 0,
+            wrote_at: 0,
+            fit_since: 0,
+            shared_at: 0,
+            answered: BTreeMap::new(),
             clock_ahead,
         }
     }
@@ -119,6 +154,8 @@ impl Node {
         self.streams = Streams::default();
         self.latest.clear();
         self.frozen_until = 0;
+        (self.stuck_until, self.slow_until, self.cramped_until) = (0, 0, 0);
+        self.answered.clear();
         self.steps_left = None;
         self.answers.clear();
         self.seeds.clear();
@@ -133,8 +170,39 @@ impl Node {
         if fault == DiskFault::Lost {
             self.disk += 100;
             self.id = None;
+            self.full_until = 0;
             self.store = Store::new(web.clone());
         }
+    }
+
+    /// Returns the number of messages in the inbox from which on others find no room.
+    pub const fn inbox_max(&self, now: u64) -> usize {
+        if now < self.cramped_until { INBOX_CRAMPED } else { INBOX_MAX }
+    }
+
+    /// Returns the time since the writer's last turn, if it is long enough to be reported.
+    pub fn stalled(&self, now: u64) -> u64 {
+        let stalled = now.saturating_sub(self.wrote_at);
+        if stalled < STALL_REPORTED_FROM { 0 } else { stalled }
+    }
+
+    /// Returns true while its writer or its whole process is disturbed.
+    pub const fn is_disturbed(&self, now: u64) -> bool {
+        now <= self.frozen_until
+            || now <= self.stuck_until
+            || now <= self.slow_until
+            || now <= self.cramped_until
+    }
+
+    /// Returns the living agents of the view that have not answered for a while, and forgets those
+    /// that are not in it. An agent counts from when it was first seen in a view.
+    pub fn unreachable(&mut self, now: u64) -> Vec<AgentId> {
+        let view = self.engine.as_ref().and_then(|engine| engine.ownership().view().cloned());
+        let Some(view) = view else { return Vec::new() };
+        let answered = &mut self.answered;
+        answered.retain(|id, _| view.is_alive(*id));
+        let others = view.living().map(|agent| agent.id).filter(|id| Some(*id) != self.id);
+        others.filter(|id| now - *answered.entry(*id).or_insert(now) >= UNREACHABLE_FROM).collect()
     }
 
     pub fn epoch(&self) -> u64 {
@@ -204,12 +272,12 @@ impl Node {
         if self.store.is_deleting() {
             return Some(format!("n{} is deleting groups", self.me));
         }
-        for (&group, rows) in self.store.pages() {
+        for (&group, rows) in self.store.pages().iter() {
             if !rows.is_empty() && !self.store.all_roles().contains_key(&group) {
                 return Some(format!("n{} has rows of {group:?} and no role", self.me));
             }
         }
-        for (&group, role) in self.store.all_roles() {
+        for (&group, role) in self.store.all_roles().iter() {
             let replica_set = ownership.replica_set(group);
             let owner = replica_set.first() == Some(&me);
             if owner != matches!(role.role, Role::Authority { .. }) {

@@ -18,6 +18,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Debug, Formatter};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
@@ -40,11 +41,79 @@ const CHUNK: usize = 16;
 /// Number of rows that one step of a deletion deletes.
 const DELETED_AT_ONCE: usize = 2;
 
+/// Number of shards of a table.
+const SHARDS: usize = 64;
+
+/// Table of groups, in shards that copies of the table share until they change: so a commit costs as
+/// much with thousands of groups as with a few.
+#[derive(Clone)]
+pub struct Table<V>(Vec<Arc<BTreeMap<GroupHash, V>>>);
+
+impl<V: Clone + Debug> Debug for Table<V> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        Self((0..SHARDS).map(|_| Arc::default()).collect())
+    }
+}
+
+impl<V: Clone> Table<V> {
+    /// Returns the shard of a group. Shards are in the order of their groups.
+    const fn shard(group: GroupHash) -> usize {
+        (group.0 >> (u64::BITS - SHARDS.ilog2())) as usize
+    }
+
+    pub fn get(&self, group: &GroupHash) -> Option<&V> {
+        self.0[Self::shard(*group)].get(group)
+    }
+
+    pub fn contains_key(&self, group: &GroupHash) -> bool {
+        self.get(group).is_some()
+    }
+
+    fn shard_mut(&mut self, group: GroupHash) -> &mut BTreeMap<GroupHash, V> {
+        Arc::make_mut(&mut self.0[Self::shard(group)])
+    }
+
+    fn insert(&mut self, group: GroupHash, value: V) {
+        self.shard_mut(group).insert(group, value);
+    }
+
+    fn remove(&mut self, group: &GroupHash) {
+        if self.contains_key(group) {
+            self.shard_mut(*group).remove(group);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&GroupHash, &V)> {
+        self.0.iter().flat_map(|shard| shard.iter())
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &GroupHash> {
+        self.iter().map(|(group, _)| group)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Returns the entries after that of `group`, or all.
+    fn after(&self, group: Option<GroupHash>) -> impl Iterator<Item = (&GroupHash, &V)> {
+        let first = group.map_or(0, Self::shard);
+        let range = (group.map_or(Unbounded, Excluded), Unbounded);
+        self.0[first..].iter().flat_map(move |shard| shard.range(range))
+    }
+}
+
 /// Roles of the agent by group, and whether its hosts are scheduled.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
-    roles: BTreeMap<GroupHash, GroupRole>,
-    open: BTreeMap<GroupHash, bool>,
+    roles: Table<GroupRole>,
+    open: Table<bool>,
 }
 
 impl Roles {
@@ -62,7 +131,9 @@ impl RoleRows for Roles {
     /// open only if this agent is its authority.
     fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError> {
         let is_open = role.as_ref().is_none_or(|role| matches!(role.role, Role::Authority { .. }));
-        self.open.entry(group).or_insert(is_open);
+        if !self.open.contains_key(&group) {
+            self.open.insert(group, is_open);
+        }
         match role {
             Some(role) => self.roles.insert(group, role),
             None => self.roles.remove(&group),
@@ -75,14 +146,13 @@ impl RoleRows for Roles {
         group: Option<GroupHash>,
         most: usize,
     ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
-        let after = self.roles.range((group.map_or(Unbounded, Excluded), Unbounded));
-        Ok(after.take(most).map(|(&group, role)| (group, role.clone())).collect())
+        Ok(self.roles.after(group).take(most).map(|(&group, role)| (group, role.clone())).collect())
     }
 }
 
-/// Rows of the outbox.
+/// Rows of the outbox, which copies share until they change.
 #[derive(Clone, Debug, Default)]
-pub struct OutboxTable(RefCell<BTreeMap<Vec<u8>, Vec<u8>>>);
+pub struct OutboxTable(RefCell<Arc<BTreeMap<Vec<u8>, Arc<[u8]>>>>);
 
 impl OutboxTable {
     pub fn is_empty(&self) -> bool {
@@ -92,11 +162,11 @@ impl OutboxTable {
 
 impl OutboxRows for OutboxTable {
     fn outbox_row(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DiskError> {
-        Ok(self.0.borrow().get(key).cloned())
+        Ok(self.0.borrow().get(key).map(|value| value.to_vec()))
     }
 
     fn visit_outbox(&self, visit: &mut RowVisitor<'_>) -> Result<(), DiskError> {
-        for (key, value) in &*self.0.borrow() {
+        for (key, value) in &**self.0.borrow() {
             if !visit(key, value)? {
                 break;
             }
@@ -105,10 +175,14 @@ impl OutboxRows for OutboxTable {
     }
 
     fn write_outbox(&self, changes: &[OutboxChange]) -> Result<(), DiskError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
         let mut rows = self.0.borrow_mut();
+        let rows = Arc::make_mut(&mut rows);
         for (key, value) in changes {
             match value {
-                Some(value) => rows.insert(key.clone(), value.clone()),
+                Some(value) => rows.insert(key.clone(), value.as_slice().into()),
                 None => rows.remove(key),
             };
         }
@@ -120,11 +194,11 @@ impl OutboxRows for OutboxTable {
 struct Tables {
     roles: Roles,
     outbox: OutboxTable,
-    pages: BTreeMap<GroupHash, BTreeMap<Page, State>>,
+    pages: Table<BTreeMap<Page, State>>,
     /// Groups that are being deleted.
     deleted: BTreeSet<GroupHash>,
-    /// Pages whose records the archive contains.
-    archive: BTreeSet<Page>,
+    /// Pages whose records the archive contains, by group.
+    archive: Table<BTreeSet<Page>>,
 }
 
 /// A simulated disk.
@@ -183,13 +257,14 @@ impl Store {
     }
 
     /// Returns the pages that are on disk even after a power cut.
-    pub fn synced_pages(&self) -> &BTreeMap<GroupHash, BTreeMap<Page, State>> {
+    pub fn synced_pages(&self) -> &Table<BTreeMap<Page, State>> {
         &self.commits[0].pages
     }
 
-    /// Returns the pages whose records the archive contains.
-    pub const fn archive(&self) -> &BTreeSet<Page> {
-        &self.now.archive
+    /// Returns true if the archive contains the record of a page.
+    pub fn is_archived(&self, page: Page) -> bool {
+        let pages = self.now.archive.get(&self.web.group(page));
+        pages.is_some_and(|pages| pages.contains(&page))
     }
 
     /// Returns the first queued page of each scheduled group.
@@ -209,7 +284,7 @@ impl Store {
     pub fn step_deletions(&mut self) {
         let Tables { roles, pages, deleted, .. } = &mut self.now;
         deleted.retain(|group| {
-            let rows = pages.entry(*group).or_default();
+            let rows = pages.shard_mut(*group).entry(*group).or_default();
             for _ in 0..DELETED_AT_ONCE {
                 let next = rows.iter().min_by_key(|&(page, state)| (*state, *page));
                 let Some(page) = next.map(|(&page, _)| page) else { break };
@@ -233,11 +308,11 @@ impl Store {
         &self.now.outbox
     }
 
-    pub const fn all_roles(&self) -> &BTreeMap<GroupHash, GroupRole> {
+    pub const fn all_roles(&self) -> &Table<GroupRole> {
         &self.now.roles.roles
     }
 
-    pub const fn pages(&self) -> &BTreeMap<GroupHash, BTreeMap<Page, State>> {
+    pub const fn pages(&self) -> &Table<BTreeMap<Page, State>> {
         &self.now.pages
     }
 
@@ -274,7 +349,8 @@ impl Store {
         }
         for (i, (fetched, _)) in commit.pages.iter().enumerate() {
             let page = self.web.page(fetched.row.as_ref().expect("a page, not a robots.txt").hash);
-            self.now.archive.insert(page);
+            let group = self.web.group(page);
+            self.now.archive.shard_mut(group).entry(group).or_default().insert(page);
             let mut new = false;
             for link in &fetched.links {
                 let link = self.web.page(link.hash);
@@ -317,10 +393,10 @@ impl Store {
     }
 
     fn merge(&mut self, page: Page, state: State) -> bool {
-        let rows = self.now.pages.entry(self.web.group(page)).or_default();
-        let is_later = rows.get(&page).is_none_or(|&known| known < state);
+        let group = self.web.group(page);
+        let is_later = self.state(page).is_none_or(|known| known < state);
         if is_later {
-            rows.insert(page, state);
+            self.now.pages.shard_mut(group).entry(group).or_default().insert(page, state);
         }
         is_later
     }

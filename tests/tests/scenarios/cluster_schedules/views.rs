@@ -57,8 +57,10 @@ impl World {
             .and_then(|view| view.agent(from_id))
             .is_some_and(|agent| agent.state != AgentState::Dead);
         let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
-        if known {
-            // The answer follows with the node's next tick.
+        if known && n.inbox.len() >= n.inbox_max(self.now) * self.web.factor() {
+            // The request is not answered.
+        } else if known {
+            // The answer follows with the node's next turn.
             let (answer, granted) = oneshot::channel();
             n.inbox.push_back(InboundMsg::RenewPeerLease { from: from_id, epoch, answer });
             n.grants.push((from, life, sent, granted));
@@ -76,7 +78,7 @@ impl World {
                     self.nodes[node].grants.push((to, life, sent, granted));
                     continue;
                 }
-                Err(oneshot::error::TryRecvError::Closed) => false,
+                Err(oneshot::error::TryRecvError::Closed) => continue,
             };
             let engine = self.nodes[node].engine.as_ref();
             let view = engine.and_then(|engine| engine.ownership().view().cloned());
@@ -89,7 +91,11 @@ impl World {
 
     pub fn pong(&mut self, node: usize, from: usize, sent: u64, ok: bool, view: Option<Arc<View>>) {
         let peer = self.nodes[from].id;
+        let now = self.now;
         let n = &mut self.nodes[node];
+        if let Some(by) = peer {
+            n.answered.insert(by, now);
+        }
         if let (true, Some(by)) = (ok, peer) {
             let requested_at = n.clock(sent);
             n.inbox.push_back(InboundMsg::PeerLease { by, requested_at });
@@ -114,7 +120,8 @@ impl World {
             // The agent was declared dead, or another process holds the lease: it joins again.
             let lost =
                 n.id.is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
-            if n.engine.is_some() && lost {
+            // A writer that stands still cannot save its state: it joins again once it moves.
+            if n.engine.is_some() && lost && n.stalled(self.now) == 0 {
                 self.evict(node);
             }
             return;
@@ -123,7 +130,7 @@ impl World {
             && n.engine.is_none()
         {
             n.id = Some(id);
-            n.streams = Streams::of(id);
+            n.streams = Streams::of(id, self.web.factor());
             let tracer =
                 Tracer::new("schedule", KeyedHasher::with_public_key(), &Telemetry::default(), now)
                     .into();
@@ -139,12 +146,13 @@ impl World {
                 now,
             );
             n.engine = Some(engine);
+            n.wrote_at = self.now;
         }
         if n.engine.is_none() {
             // The first view of a process is the one with which it joins.
             return;
         }
-        if leased {
+        if leased && n.inbox.len() < n.inbox_max(self.now) * self.web.factor() {
             let from = n.clock(sent);
             n.inbox.push_back(InboundMsg::Leased(from + LEASE));
         }

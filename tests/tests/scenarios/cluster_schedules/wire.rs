@@ -13,12 +13,10 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
-/// Maximum number of packets in a stream.
+/// Maximum number of packets in a stream; with a large web, `LARGE_FACTOR` times as many.
 const STREAM_MAX: usize = 12;
-/// Maximum number of packets in flight.
+/// Maximum number of packets in flight, likewise.
 const WINDOW: usize = 5;
-/// Number of messages in an inbox from which on packets find no room.
-const INBOX_MAX: usize = 40;
 /// Time after the last acknowledgement, in milliseconds, at which it shows that a stream is broken.
 const RESEND: u64 = 2_000;
 
@@ -72,13 +70,15 @@ struct Stream {
 pub struct Streams {
     pub me: AgentId,
     pub epoch: u64,
+    /// Factor of the numbers of packets.
+    pub factor: usize,
     last: u64,
     streams: BTreeMap<(AgentId, Lane), Stream>,
 }
 
 impl Streams {
-    pub fn of(me: AgentId) -> Self {
-        Self { me, ..Self::default() }
+    pub fn of(me: AgentId, factor: usize) -> Self {
+        Self { me, factor, ..Self::default() }
     }
 
     /// Enters an epoch, and drops the packets of earlier ones.
@@ -96,7 +96,7 @@ impl PacketQueue for Streams {
     fn offer(&mut self, to: AgentId, body: Body) -> Result<u64, Rejected> {
         let lane = body.lane();
         let stream = self.streams.entry((to, lane)).or_default();
-        if stream.queue.len() >= STREAM_MAX {
+        if stream.queue.len() >= STREAM_MAX * self.factor {
             return Err(Rejected { reason: RejectReason::Full, body });
         }
         self.last += 1;
@@ -109,6 +109,7 @@ impl PacketQueue for Streams {
 impl World {
     pub fn transmit(&mut self, node: usize) {
         let (life, now) = (self.nodes[node].life, self.now);
+        let window = WINDOW * self.web.factor();
         let mut streams = std::mem::take(&mut self.nodes[node].streams.streams);
         for (&(to, _), stream) in &mut streams {
             let Some(to) = self.nodes.iter().position(|n| n.id == Some(to)) else { continue };
@@ -118,7 +119,7 @@ impl World {
                 (stream.n_sent, stream.is_broken, stream.ends) = (0, false, now + RESEND);
             }
             while !stream.is_broken
-                && stream.n_sent < WINDOW
+                && stream.n_sent < window
                 && let Some(packet) = stream.queue.get(stream.n_sent)
             {
                 stream.n_sent += 1;
@@ -158,11 +159,12 @@ impl World {
             self.reply(to, (from, life, (lane, stream), id), Reply::Refused(view));
             return;
         }
+        let inbox_max = n.inbox_max(self.now) * self.web.factor();
         let latest = n.latest.entry((sender, lane)).or_default();
         if *latest > (epoch, stream) {
             return;
         }
-        if n.inbox.len() >= INBOX_MAX || self.rng.chance(200) {
+        if n.inbox.len() >= inbox_max || self.rng.chance(200) {
             *latest = (epoch, stream + 1);
             return self.reply(to, (from, life, (lane, stream), id), Reply::NoRoom);
         }

@@ -28,6 +28,12 @@ pub const FAULTS_UNTIL: u64 = 120_000;
 const CLOCKS_APART: u64 = 3_600_000;
 /// Number of trace lines that are shown of a failed schedule.
 const TAIL: usize = 400;
+/// One of so many schedules has a large web, unless packets are lost: that is too slow.
+const LARGE_EVERY: u64 = 50;
+/// Factor of the numbers of packets in queues if the web is large.
+const LARGE_FACTOR: usize = 16;
+/// Number of groups from which on costly checks are made at some events only.
+const SAMPLED_FROM: u64 = 100;
 /// Time limit of a schedule.
 const DEADLINE: u64 = 600_000;
 
@@ -49,6 +55,9 @@ pub enum Kind {
     Cuts,
     /// As well, the coordinator is cut off from all agents that live, and others join meanwhile.
     Isolation,
+    /// Agents are slow, stand still or have a full disk or inbox while their network threads answer, and
+    /// links between two agents are cut.
+    Stalls,
 }
 
 impl Kind {
@@ -102,6 +111,10 @@ impl Web {
     pub fn new(seed: u64, rng: &mut Rng) -> Self {
         let n_pages = 20 + rng.below(150);
         let n_groups = 1 + rng.below(30);
+        Self::of(seed, n_groups, n_pages)
+    }
+
+    fn of(seed: u64, n_groups: u64, n_pages: u64) -> Self {
         let parse = |page: u64| {
             let group = Rng(page * 7919).below(n_groups);
             CrawlUrl::parse(&format!("http://g{group}.test/{page}")).expect("a URL")
@@ -112,8 +125,24 @@ impl Web {
         Self { seed, n_groups, urls, pages }
     }
 
+    /// Creates a web with up to 2,000 groups.
+    fn large(seed: u64, rng: &mut Rng) -> Self {
+        let n_groups = 500 + rng.below(1_501);
+        Self::of(seed, n_groups, n_groups + rng.below(n_groups))
+    }
+
     pub const fn n_pages(&self) -> Page {
         self.urls.len() as Page
+    }
+
+    pub const fn n_groups(&self) -> u64 {
+        self.n_groups
+    }
+
+    /// Returns the factor of the numbers of packets in queues: without it, large webs would mostly show
+    /// how slow the simulated network is.
+    pub const fn factor(&self) -> usize {
+        if self.n_groups < SAMPLED_FROM { 1 } else { LARGE_FACTOR }
     }
 
     pub fn url(&self, page: Page) -> &CrawlUrl {
@@ -226,6 +255,10 @@ pub enum Event {
     Seed(Page),
     /// A random or planned fault.
     Fault,
+    /// A person drains an agent.
+    Drain {
+        node: usize,
+    },
     Back {
         node: usize,
     },
@@ -253,8 +286,8 @@ pub struct World {
     pub replication: u32,
     pub members: Members,
     pub coordinator_up: bool,
-    /// Senders and receivers between which nothing arrives.
-    pub cuts: BTreeSet<(usize, usize)>,
+    /// Senders and receivers between which nothing arrives, and since when.
+    pub cuts: BTreeMap<(usize, usize), u64>,
     pub web: Arc<Web>,
     /// Node that visits a group at present, and the page.
     pub visited: BTreeMap<GroupHash, (usize, Page)>,
@@ -267,6 +300,12 @@ pub struct World {
     pub disturbed: u64,
     /// Epoch and lives of the agents at the last check, to see that they changed.
     pub seen: (u64, u64),
+    /// Last time at which they had changed.
+    pub changed_at: u64,
+    /// Last time at which the coordinator was down, no agent was fit, or packets are lost.
+    pub unfit_at: u64,
+    /// Number of costly checks that were due.
+    n_samples: u64,
     pub wrong: Option<String>,
     trace: Vec<String>,
 }
@@ -281,6 +320,10 @@ impl World {
             2 | 3 => 3,
             _ => 2,
         };
+        let web = match seed % LARGE_EVERY == LARGE_EVERY - 1 && !kind.cuts_links() {
+            true => Web::large(seed, &mut rng),
+            false => Web::new(seed, &mut rng),
+        };
         let mut world = Self {
             kind,
             now: 0,
@@ -291,8 +334,11 @@ impl World {
             replication,
             members: Members::new(membership_rules(replication)),
             coordinator_up: true,
-            cuts: BTreeSet::new(),
-            web: Arc::new(Web::new(seed, &mut rng)),
+            cuts: BTreeMap::new(),
+            web: Arc::new(web),
+            n_samples: 0,
+            unfit_at: 0,
+            changed_at: 0,
             visited: BTreeMap::new(),
             fetched: BTreeMap::new(),
             accepted: BTreeSet::new(),
@@ -376,16 +422,24 @@ impl World {
     }
 
     pub fn start(&mut self, node: usize) {
+        let now = self.now;
         let n = &mut self.nodes[node];
         n.begin_life();
+        n.wrote_at = now;
         let life = n.life;
         self.say(|| format!("n{node} starts, life {life}"));
         self.after(1, Event::Tick { node, life });
     }
 
+    /// Returns true if a costly check is made at this event: at one of `of` in a large web.
+    pub fn is_sampled(&mut self, of: u64) -> bool {
+        self.n_samples += 1;
+        self.web.n_groups < SAMPLED_FROM || self.n_samples.is_multiple_of(of)
+    }
+
     /// Returns the travel time of a packet, or `None` if it is lost.
     pub fn travel(&mut self, from: usize, to: usize) -> Option<u64> {
-        if self.cuts.contains(&(from, to)) {
+        if self.cuts.contains_key(&(from, to)) {
             return None;
         }
         if self.kind.cuts_links() && self.rng.chance(50) {
@@ -422,6 +476,7 @@ impl World {
             }
             Event::Seed(page) => self.seed(page),
             Event::Fault => self.fault(),
+            Event::Drain { node } => self.drain(node),
             Event::Back { node } if !self.nodes[node].up => self.start(node),
             Event::Heal { cut } => {
                 self.cuts.remove(&cut);
@@ -437,6 +492,7 @@ impl World {
                 }
                 self.check_settled();
                 self.check_take_over();
+                self.check_progress();
                 self.after(500, Event::CoordinatorTick);
             }
             Event::CoordinatorUp => {
