@@ -58,7 +58,7 @@ pub enum InboundMsg {
         /// Accepted seeds.
         found: Vec<Found>,
         /// Counts of refused seeds by reason.
-        tally: DiscardTally,
+        tally: Box<DiscardTally>,
         /// Index and reason of each refused seed.
         refused: Vec<(usize, Discard)>,
         /// Receives the answer.

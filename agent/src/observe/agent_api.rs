@@ -167,7 +167,7 @@ impl AgentApi for ControlHandler {
                 }
             }
         }
-        let seeds = InboundMsg::Seeds { found, tally, refused, answer };
+        let seeds = InboundMsg::Seeds { found, tally: Box::new(tally), refused, answer };
         here.inbox.offer(seeds);
     }
 }
