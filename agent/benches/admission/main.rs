@@ -20,6 +20,7 @@ use crivello_agent::process::links::{LinkRules, Parent};
 use crivello_agent::storage::Database;
 use crivello_common::config::{Settings, SieveKind};
 use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::fields::link::ParentRecord;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use std::hint::black_box;
@@ -142,7 +143,8 @@ impl Agent {
     fn process(&self, page: &WebPage) -> Page {
         let name = page.base.host_str().expect("a host");
         let host = KeyedHasher::with_public_key().host_key(name);
-        let parent = Parent { group: host.group, kind: LinkKind::Page, depth: 1 };
+        let record = ParentRecord { url: &page.url, status: 200, bytes: 17_000 };
+        let parent = Parent { page: record, group: host.group, kind: LinkKind::Page, depth: 1 };
         let (links, discards) = collect_links(&self.rules, page, parent);
         Page {
             host,

@@ -4,6 +4,7 @@
 //! thirty links of a page, three fifths are the menu of its site, a fifth is new on its site, and the
 //! others lead to known pages, to other sites and to new hosts. A few need the parser.
 
+use crivello_common::url::CrawlUrl;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use url::Url;
@@ -29,7 +30,9 @@ const ODD: [&str; 10] = [
 
 /// A page as the parser leaves it.
 pub struct WebPage {
-    /// The URL that its links are relative to.
+    /// Its URL.
+    pub url: CrawlUrl,
+    /// The same, to which its links are relative.
     pub base: Url,
     /// Its links, in order.
     pub hrefs: Vec<String>,
@@ -77,7 +80,8 @@ impl Web {
             hrefs.push(format!("https://blog.elsewhere-{n}.{suffix}/"));
         }
         hrefs.push(ODD[self.random.random_range(0..ODD.len())].to_owned());
-        WebPage { base: Url::parse(&base).expect("a URL"), hrefs }
+        let url = CrawlUrl::parse(&base).expect("a URL that is crawled");
+        WebPage { url, base: Url::parse(&base).expect("a URL"), hrefs }
     }
 }
 

@@ -150,9 +150,12 @@ impl RoleRows for Roles {
     }
 }
 
+/// Rows of an outbox, by their keys.
+type EncodedRows = BTreeMap<Vec<u8>, Arc<[u8]>>;
+
 /// Rows of the outbox, which copies share until they change.
 #[derive(Clone, Debug, Default)]
-pub struct OutboxTable(RefCell<Arc<BTreeMap<Vec<u8>, Arc<[u8]>>>>);
+pub struct OutboxTable(RefCell<Arc<EncodedRows>>);
 
 impl OutboxTable {
     pub fn is_empty(&self) -> bool {
