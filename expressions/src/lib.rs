@@ -56,3 +56,4 @@ mod tests;
 pub use error::{CompileError, EvalError, EvalErrorKind, TextPosition};
 pub use expression::{Expression, FalseReason};
 pub use fields::{Field, FieldReader, FieldValue, ValueType};
+pub use suggest::nearest;

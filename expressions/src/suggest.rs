@@ -4,7 +4,8 @@ use strsim::levenshtein;
 
 /// Returns the name in `known` that `typed` probably means, if one is close enough. The right last
 /// part with a wrong first part is close: `url.depth` means `link.depth`.
-pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_ascii_lowercase();
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let score = |name: &str| {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Instructions of one run of this program.
 pub struct Counts {
-    /// What the program printed.
+    /// Output of the program.
     pub output: String,
     /// Instructions of the function that was counted, and of what it called, in its thread.
     pub all: u64,

@@ -32,7 +32,7 @@ const ODD: [&str; 10] = [
 pub struct WebPage {
     /// Its URL.
     pub url: CrawlUrl,
-    /// The same, to which its links are relative.
+    /// Its URL as the base of its links.
     pub base: Url,
     /// Its links, in order.
     pub hrefs: Vec<String>,

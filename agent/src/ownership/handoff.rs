@@ -272,12 +272,10 @@ impl Ownership {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_roles::Roles;
     use super::*;
-    use crate::messages::RoleRows;
-    use crate::storage::DiskError;
     use crivello_common::config::Cluster;
     use crivello_common::view::{Agent, AgentState, View};
-    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     const FORMER: AgentId = AgentId(1);
@@ -285,33 +283,6 @@ mod tests {
     const OWNER: AgentId = AgentId(3);
     const NEXT: AgentId = AgentId(4);
     const NOW: Timestamp = Timestamp::from_secs(60);
-
-    #[derive(Default)]
-    struct Roles(BTreeMap<GroupHash, GroupRole>);
-
-    impl RoleRows for Roles {
-        fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
-            Ok(self.0.get(&group).cloned())
-        }
-
-        fn set_role(&mut self, group: GroupHash, role: Option<GroupRole>) -> Result<(), DiskError> {
-            match role {
-                Some(role) => self.0.insert(group, role),
-                None => self.0.remove(&group),
-            };
-            Ok(())
-        }
-
-        fn roles_after(
-            &self,
-            group: Option<GroupHash>,
-            most: usize,
-        ) -> Result<Vec<(GroupHash, GroupRole)>, DiskError> {
-            let after =
-                self.0.iter().filter(|&(other, _)| group.is_none_or(|group| *other > group));
-            Ok(after.take(most).map(|(&group, role)| (group, role.clone())).collect())
-        }
-    }
 
     /// Returns a view in which these agents have these states.
     fn view(epoch: u64, states: &[(AgentId, AgentState)]) -> Arc<View> {

@@ -36,6 +36,8 @@ mod fence;
 mod handoff;
 mod handoff_state;
 mod receive;
+#[cfg(test)]
+mod test_roles;
 
 pub use decision::OwnershipDecision;
 pub use effect::Effect;

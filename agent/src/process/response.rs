@@ -56,7 +56,7 @@ pub struct ResponseProcessor {
     duplicates: Arc<Duplicates>,
     /// True if sitemaps are fetched.
     sitemaps: bool,
-    /// What is done with pages; `None` if all are archived.
+    /// Rule of `pages.keep`; `None` if all pages are archived.
     keep: Option<KeepRule>,
     parser: Parser,
     records: RecordBuilder,

@@ -63,7 +63,7 @@ pub struct Live {
     pub politeness: Politeness,
     /// Selection of links.
     pub links: Links,
-    /// What is done with fetched pages.
+    /// Treatment of fetched pages.
     pub pages: Pages,
 }
 
@@ -257,11 +257,12 @@ settings! {
         per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000);
         /// Maximum size of all links of a page. Sitemaps may have five times as much.
         bytes_per_page_max: ByteSize = ByteSize::mib(2), must at_least(ByteSize(1_024));
-        /// Maximum work of parsing the links of a page: a step for each byte, and for names with
-        /// letters beyond ASCII as many as their conversion takes.
+        /// Maximum work of parsing the links of a page: a step for each byte, for names with letters
+        /// beyond ASCII as many as their conversion takes, and one for each comparison of a parameter
+        /// with a name that `links.rewrite` or `links.drop-parameters` drops.
         work_per_page_max: u64 = 16_777_216, in "steps", must at_least(1_000);
     }
-    /// What is done with fetched pages.
+    /// Treatment of fetched pages.
     live pages: Pages {
         /// Expression over the fields of a page (docs/expressions.md) that yields `"archive"`, `"parse"`
         /// (its links are followed, and it is not archived) or `"drop"` (neither), such as

@@ -1,17 +1,11 @@
 //! Suggestions for misspelt names of settings.
 
-use strsim::levenshtein;
+use crivello_expressions::nearest;
 
-/// Returns the name in `known` that `typed` probably means, if one is close enough. A dot separates
-/// section and key: the right key in a wrong section is close.
+/// Returns the name in `known` that `typed` probably means, if one is close enough; see [`nearest`].
+/// Underscores count as hyphens.
 pub(super) fn suggest<'a>(typed: &str, known: &'a [String]) -> Option<&'a str> {
-    let typed = typed.to_ascii_lowercase().replace('_', "-");
-    let score = |name: &str| {
-        let last = |text: &str| text.rsplit('.').next().unwrap_or_default().to_owned();
-        levenshtein(&typed, name).min(levenshtein(&last(&typed), &last(name)) + 1)
-    };
-    let (score, name) = known.iter().map(|name| (score(name), name)).min()?;
-    (score <= 1 + typed.len() / 5).then_some(name.as_str())
+    nearest(&typed.replace('_', "-"), known.iter().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fields! { PageRecord:
 const OF_MAIN_TEXT: [&str; 2] = ["page.text_length", "page.language"];
 
 closed_set! {
-    /// What is done with a page.
+    /// Treatment of a page.
     pub enum Keep {
         /// It is archived, and its links are followed.
         Archive => "archive",

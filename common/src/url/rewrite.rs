@@ -89,6 +89,14 @@ impl Rewriter {
         (!is_off).then(|| Self { ways: ways.to_vec(), dropped: presets.chain(own).collect() })
     }
 
+    /// Returns the number of names that [`Self::rewrite`] compares: each parameter of the URL with each
+    /// name that is dropped.
+    #[must_use]
+    pub fn cost(&self, url: &CrawlUrl) -> u64 {
+        let separators = url.path_and_query().bytes().filter(|byte| b"?&;".contains(byte));
+        separators.count() as u64 * self.dropped.len() as u64
+    }
+
     /// Returns the rewritten URL, in normal form. To rewrite it again changes nothing.
     #[must_use]
     pub fn rewrite(&self, url: CrawlUrl) -> CrawlUrl {

@@ -109,6 +109,13 @@ impl LinkRules {
         }
     }
 
+    /// Rewrites a link of a page, whose budget pays for it.
+    fn rewrite_charged(&self, url: CrawlUrl, budget: &mut LinkBudget) -> Result<CrawlUrl, Discard> {
+        let Some(rewriter) = &self.rewriter else { return Ok(url) };
+        budget.charge(rewriter.cost(&url))?;
+        Ok(rewriter.rewrite(url))
+    }
+
     /// Admits `url`, which a person asks for, rewritten, `depth` links away from its seed (a seed is 0), or
     /// returns the reason why not.
     ///
@@ -172,8 +179,8 @@ impl LinkRules {
             }
             let checked = budget.check(href);
             let joined = checked.and_then(|()| base.join_charged(href, |n| budget.charge(n)));
-            let url = match joined {
-                Ok(url) => self.rewrite(url),
+            let url = match joined.and_then(|url| self.rewrite_charged(url, &mut budget)) {
+                Ok(url) => url,
                 Err(reason) => {
                     tally.count(reason);
                     continue;

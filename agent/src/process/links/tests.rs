@@ -87,6 +87,11 @@ fn urls_are_rewritten_before_they_are_judged() {
     let urls: Vec<&str> = links.iter().map(|link| link.url.as_str()).collect();
     assert_eq!(urls, ["https://example.com/a", "https://example.com/b?id=2"]);
     assert_eq!(discards, DiscardTally::default());
+    // Links with very many parameters use up the budget of their page.
+    let costly = format!("/?{}", "&".repeat(1_500));
+    let hrefs = std::iter::repeat_n((costly.as_str(), LinkKind::Page, false), 1_000);
+    let (_, discards) = rules.collect(&base, hrefs, parent(LinkKind::Page, 0));
+    assert!(discards.get(Discard::TooMuchWork) > 100, "{discards:?}");
     let seed = CrawlUrl::parse("http://example.com/?utm_source=x").unwrap();
     let seed = rules.admit(seed, 0, LinkKind::Page).unwrap();
     let whole = CrawlUrl::parse("https://example.com/").unwrap();
