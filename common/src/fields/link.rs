@@ -1,8 +1,7 @@
 //! Links, as `links.admit` sees them.
 
-use super::table::fields;
-use crate::config::AssignBy;
-use crate::url::{CrawlUrl, group_name};
+use super::table::{domain, fields};
+use crate::url::CrawlUrl;
 use crivello_expressions::{Expression, Field, FieldReader, FieldValue, ValueType};
 
 /// A link that is judged, in normal form and rewritten.
@@ -31,23 +30,6 @@ pub struct ParentRecord<'a> {
     pub bytes: u64,
 }
 
-pub(super) fn scheme(url: &CrawlUrl) -> &str {
-    url.origin().scheme.name()
-}
-
-pub(super) fn domain(url: &CrawlUrl) -> &str {
-    group_name(url.host(), AssignBy::Domain)
-}
-
-pub(super) fn query(url: &CrawlUrl) -> &str {
-    url.path_and_query().split_once('?').map_or("", |(_, query)| query)
-}
-
-pub(super) fn path_depth(url: &CrawlUrl) -> i64 {
-    let path = url.path();
-    path.strip_suffix('/').unwrap_or(path).bytes().filter(|&byte| byte == b'/').count() as i64
-}
-
 impl<'a> LinkRecord<'a> {
     fn is_same(&self, part: fn(&CrawlUrl) -> &str) -> bool {
         self.parent.is_none_or(|parent| part(parent.url) == part(self.url))
@@ -59,24 +41,6 @@ impl<'a> LinkRecord<'a> {
 }
 
 fields! { LinkRecord:
-    "url.text" String |link| link.url.as_str(),
-        "The whole URL.";
-    "url.scheme" String |link| scheme(link.url),
-        "`http` or `https`.";
-    "url.host" String |link| link.url.host(),
-        "Host name, or address.";
-    "url.domain" String |link| domain(link.url),
-        "Registrable domain of the host; the host itself if it has none.";
-    "url.port" Int |link| link.url.origin().port.into(),
-        "Port, also if it is the default.";
-    "url.path" String |link| link.url.path(),
-        "Path, beginning with `/`, without the query.";
-    "url.query" String |link| query(link.url),
-        "Query without `?`; empty if there is none.";
-    "url.path_depth" Int |link| path_depth(link.url),
-        "Number of path segments; an empty last one does not count.";
-    "url.length" Int |link| link.url.as_str().len() as i64,
-        "Bytes of the URL.";
     "link.depth" Int |link| link.depth.into(),
         "Number of links from a seed; 0 for a seed.";
     "link.sitemap" Bool |link| link.is_sitemap,

@@ -1,6 +1,5 @@
 //! Fetched pages, as `pages.keep` sees them.
 
-use super::link::{domain, path_depth, query, scheme};
 use super::table::fields;
 use crate::closed_set;
 use crate::url::CrawlUrl;
@@ -34,24 +33,6 @@ pub struct PageRecord<'a> {
 }
 
 fields! { PageRecord:
-    "url.text" String |page| page.url.as_str(),
-        "The whole URL.";
-    "url.scheme" String |page| scheme(page.url),
-        "`http` or `https`.";
-    "url.host" String |page| page.url.host(),
-        "Host name, or address.";
-    "url.domain" String |page| domain(page.url),
-        "Registrable domain of the host; the host itself if it has none.";
-    "url.port" Int |page| page.url.origin().port.into(),
-        "Port, also if it is the default.";
-    "url.path" String |page| page.url.path(),
-        "Path, beginning with `/`, without the query.";
-    "url.query" String |page| query(page.url),
-        "Query without `?`; empty if there is none.";
-    "url.path_depth" Int |page| path_depth(page.url),
-        "Number of path segments; an empty last one does not count.";
-    "url.length" Int |page| page.url.as_str().len() as i64,
-        "Bytes of the URL.";
     "page.depth" Int |page| page.depth.into(),
         "Number of links from a seed; 0 for a seed.";
     "page.status" Int |page| page.status.into(),
