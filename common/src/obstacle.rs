@@ -27,6 +27,8 @@ closed_set! {
         FewCopies = 7 => "few-copies",
         /// A dead agent, no process of which was ready for too long.
         NeverReady = 8 => "never-ready",
+        /// An agent has not stored what another one sent it.
+        Undelivered = 9 => "undelivered",
     }
 }
 
@@ -49,7 +51,7 @@ pub struct Obstacle {
     pub since: Duration,
     /// Other agents: those of which one must return (`Undecided`), the other end of the link
     /// (`CutLink`), all agents that died (`TooManyDead`), those that still copy (`Copying`), those
-    /// that are active (`FewCopies`).
+    /// that are active (`FewCopies`), those that have not stored it (`Undelivered`).
     pub others: Vec<AgentId>,
     /// True if the disk of the agent is full (`Stalled`).
     pub disk_full: bool,
@@ -118,6 +120,11 @@ impl Obstacle {
                 "no process of {agent}, which is dead, has been ready for {since}, while the others \
                  waited. It may not rejoin for a while; its log says why"
             ),
+            ObstacleKind::Undelivered => format!(
+                "what {agent} sent has not been stored by {} for {since}. If nothing else is reported \
+                 about them or about the agents that copy their groups, restart {agent}",
+                others.join(", ")
+            ),
             ObstacleKind::Copying => format!(
                 "the groups of {agent}, which is dead, are still being copied by {}",
                 others.join(", ")
@@ -142,7 +149,7 @@ mod tests {
             };
             let text = obstacle.describe(|id| format!("agent-{id}"));
             assert!(text.contains("agent-1"), "{text}");
-            let advice = ["type `crivello", "free space", "restart it", "Repair the network"];
+            let advice = ["type `crivello", "free space", "restart", "Repair the network"];
             let advises = advice.iter().any(|words| text.contains(words));
             assert_eq!(advises, kind.blocks_end(), "{text}");
         }

@@ -97,7 +97,7 @@ const FAMILIES: &[MetricFamily<CoordinatorMetrics>] = &[
         }),
     gauge("crivello_coordinator_obstacles", "obstacles")
         .labels(&["kind"])
-        .help("Obstacles by kind: undecided (a silent agent cannot be declared dead), stalled, lagging, cut-link, only-copy (a dead agent may hold data that no other has), too-many-dead, copying, few-copies (fewer agents are active than are to hold each URL), never-ready (no process of a dead agent was ready for too long)")
+        .help("Obstacles by kind: undecided (a silent agent cannot be declared dead), stalled, lagging, cut-link, only-copy (a dead agent may hold data that no other has), too-many-dead, copying, few-copies (fewer agents are active than are to hold each URL), never-ready (no process of a dead agent was ready for too long), undelivered (an agent has not stored what another one sent)")
         .read(|m, s| {
             let counts = m.counts.obstacles.iter().map(|count| count.load(Relaxed));
             s.each(ObstacleKind::ALL.map(ObstacleKind::name).into_iter().zip(counts));

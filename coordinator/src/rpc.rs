@@ -110,6 +110,10 @@ fn certificate(bytes: &[u8]) -> Result<Option<CertificateId>, Status> {
 }
 
 /// Checks the edits of a request.
+fn undelivered(sent: &v1::Undelivered) -> (AgentId, Duration) {
+    (AgentId(sent.agent), Duration::from_millis(sent.since_ms))
+}
+
 fn read_edits(edits: Vec<v1::SettingEdit>) -> Result<Vec<(String, Edit)>, Status> {
     if edits.is_empty() || edits.len() > EDITS_MAX {
         let n = edits.len();
@@ -253,6 +257,7 @@ impl Coordinator for Rpc {
             stalled: Duration::from_millis(sent.stalled_ms),
             disk_full: sent.disk_full,
             unreachable: sent.unreachable.into_iter().map(AgentId).collect(),
+            undelivered: sent.undelivered.iter().map(undelivered).collect(),
             certificate: certificate(&sent.certificate)?,
         };
         let quota = quota.map(|pages| (id, (pages, process)));

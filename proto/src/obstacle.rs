@@ -18,6 +18,7 @@ impl From<ObstacleKind> for v1::ObstacleKind {
             ObstacleKind::Copying => Self::Copying,
             ObstacleKind::FewCopies => Self::FewCopies,
             ObstacleKind::NeverReady => Self::NeverReady,
+            ObstacleKind::Undelivered => Self::Undelivered,
         }
     }
 }

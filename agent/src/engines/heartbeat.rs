@@ -15,7 +15,7 @@ use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
 use crate::report::Ended;
 use crate::shared::Shared;
-use crivello_common::time::Timestamp;
+use crivello_common::time::{Timestamp, millis};
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::auth::NodeAuth;
 use crivello_proto::signing::{CoordinatorClock, ViewBook, ViewRejected};
@@ -157,8 +157,18 @@ impl Heartbeat {
             stalled_ms: stalled.as_millis() as u64,
             disk_full: status.disk_full.load(Relaxed),
             unreachable: unreachable.into_iter().map(|id| id.0).collect(),
+            undelivered: self.undelivered(),
             certificate: certificate.map(|id| id.0.to_vec()).unwrap_or_default().into(),
         }
+    }
+
+    /// Returns the agents that have not acknowledged the same packet for as long as a lease.
+    fn undelivered(&self) -> Vec<v1::Undelivered> {
+        let late =
+            self.outgoing.unacknowledged().into_iter().filter(|(_, for_)| *for_ >= self.lease);
+        let report =
+            |(to, since): (AgentId, _)| v1::Undelivered { agent: to.0, since_ms: millis(since) };
+        late.map(report).collect()
     }
 
     /// Verifies a view of the coordinator, also by a key that a person has accepted meanwhile.

@@ -425,8 +425,15 @@ impl Writer {
 
     fn close(&mut self) -> Result<(), WriterError> {
         self.commit()?;
-        self.stores.archive.close()?;
-        Ok(self.stores.disk.sync()?)
+        match self.retry_until_space(|this| Ok(this.stores.archive.close()?)) {
+            Ok(_) => {}
+            Err(WriterError::StillFull(error)) => tracing::warn!(
+                error,
+                "the index of the last archive file is not sorted; the next start sorts it"
+            ),
+            Err(error) => return Err(error),
+        }
+        self.retry_until_space(|this| Ok(this.stores.disk.sync()?))
     }
 }
 

@@ -47,7 +47,7 @@ const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 2 << 20;
 /// Maximum number of concurrent calls of a connection. An agent uses one for its stream, one for the
 /// peer lease, one for IP leases and some for robots.txt files.
-const CALLS_MAX: u32 = 32;
+pub(super) const CALLS_MAX: u32 = 32;
 /// Number of further attempts to listen on an address in use, and the pause between two of them.
 const BIND_TRIES: u32 = 20;
 const BIND_PAUSE: Duration = Duration::from_millis(50);
@@ -314,6 +314,9 @@ impl Stream {
     async fn next(&mut self) -> Option<Result<v1::Acknowledgement, Status>> {
         let end = self.service.end.clone();
         loop {
+            if self.ended && self.pending.is_empty() {
+                return None;
+            }
             let has_room = self.pending.len() < PEER_WINDOW && self.bytes < PEER_STREAM_BYTES;
             tokio::select! {
                 () = end.cancelled() => return Some(Err(Status::unavailable("agent is stopping"))),
@@ -327,7 +330,6 @@ impl Stream {
                     Ok(None) => self.ended = true,
                     Err(status) => return Some(Err(status)),
                 },
-                else => return None,
             }
         }
     }

@@ -212,6 +212,16 @@ impl Outgoing {
         state.peers.get(&to).map_or(0, |peer| peer.lane(lane).queue.bytes())
     }
 
+    /// Agents with a lane whose first packet they have not acknowledged, and for how long.
+    #[must_use]
+    pub fn unacknowledged(&self) -> Vec<(AgentId, Duration)> {
+        let state = self.state.lock();
+        let longest =
+            |peer: &Peer| peer.lanes.iter().filter_map(|lane| lane.queue.unacknowledged()).max();
+        let late = state.peers.iter().filter_map(|(&to, peer)| Some((to, longest(peer)?)));
+        late.collect()
+    }
+
     /// Requests a peer lease: the other agent must not count this one as dead while it holds.
     ///
     /// # Errors

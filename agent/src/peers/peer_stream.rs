@@ -35,6 +35,19 @@ pub(super) struct PeerStream {
     pub clock: Clock,
 }
 
+/// Ends a stream of a queue, also when its task is aborted. The packets belong to a task of the
+/// connection, which counts the stream as open until they end.
+struct EndOnDrop<'a> {
+    queue: &'a Queue,
+    stream: u64,
+}
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.queue.end(self.stream);
+    }
+}
+
 /// Returns a client for one agent.
 pub(super) fn client(channel: AuthChannel) -> PeerClient<AuthChannel> {
     PeerClient::new(channel)
@@ -65,6 +78,7 @@ impl PeerStream {
     /// Runs one stream until a rejection or a broken connection.
     async fn stream(&self, delivered: &mut bool) -> Result<(), Status> {
         let stream = self.queue.rewind();
+        let _end = EndOnDrop { queue: &self.queue, stream };
         let clock = self.clock;
         let packets = unfold(Arc::clone(&self.queue), move |queue| async move {
             let mut packet = queue.take(stream).await?;

@@ -8,6 +8,7 @@ use crate::limits::{PEER_QUEUE_BYTES, PEER_WINDOW};
 use crivello_proto::v1;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// A bounded queue of packets, sent again from its head by each stream.
@@ -22,7 +23,10 @@ pub(super) struct Queue {
 struct State {
     packets: VecDeque<Queued>,
     bytes: usize,
-    /// The current stream. Earlier streams get no more packets.
+    /// Time since which the first packet is the same; `None` without one.
+    head_since: Option<Instant>,
+    /// The current stream, or one more than the last one that has ended. Earlier streams get no more
+    /// packets.
     stream: u64,
     /// Number of packets, from the head, that the current stream has taken.
     taken: usize,
@@ -58,6 +62,7 @@ impl Queue {
             envelope.id = id;
         }
         state.bytes += bytes;
+        state.head_since.get_or_insert_with(Instant::now);
         state.packets.push_back(Queued { id, packet, bytes, acknowledged: false });
         drop(state);
         self.more.notify_one();
@@ -71,6 +76,16 @@ impl Queue {
         state.stream += 1;
         self.more.notify_waiters();
         state.stream
+    }
+
+    /// Ends a stream, if it is the current one: it gets no more packets.
+    pub fn end(&self, stream: u64) {
+        let mut state = self.state.lock();
+        if state.stream == stream {
+            state.taken = 0;
+            state.stream += 1;
+            self.more.notify_waiters();
+        }
     }
 
     /// Returns once there is something to send.
@@ -116,6 +131,7 @@ impl Queue {
             let Some(head) = state.packets.pop_front() else { break };
             state.bytes -= head.bytes;
             state.taken -= 1;
+            state.head_since = (!state.packets.is_empty()).then(Instant::now);
         }
         drop(state);
         self.more.notify_one();
@@ -125,6 +141,11 @@ impl Queue {
     /// Number of bytes of the packets in the queue.
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes
+    }
+
+    /// Time for which the first packet has not been acknowledged; `None` without one.
+    pub fn unacknowledged(&self) -> Option<Duration> {
+        self.state.lock().head_since.map(|since| since.elapsed())
     }
 
     /// True if all packets are acknowledged.
@@ -189,7 +210,9 @@ mod tests {
         assert!(push(&queue, 1, 2 * PEER_QUEUE_BYTES), "an empty queue rejected a packet");
         assert!(!push(&queue, 2, 1));
         assert_eq!(take(&queue, stream), Some(1));
+        assert!(queue.unacknowledged().is_some());
         assert!(queue.acknowledge(1) && queue.is_empty());
+        assert_eq!(queue.unacknowledged(), None);
         assert!(push(&queue, 3, PEER_QUEUE_BYTES) && !push(&queue, 4, 1));
     }
 }

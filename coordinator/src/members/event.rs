@@ -77,6 +77,8 @@ pub struct HeartbeatReport {
     pub disk_full: bool,
     /// Members of the view that it has not reached for a while.
     pub unreachable: Vec<AgentId>,
+    /// Members that have not acknowledged the first packet for them, and for how long.
+    pub undelivered: Vec<(AgentId, Duration)>,
     /// Certificate of the process in force; `None` without TLS.
     pub certificate: Option<CertificateId>,
 }

@@ -38,6 +38,14 @@ impl Members {
                 } else if behind >= self.rules.lease {
                     obstacles.push(of(ObstacleKind::Lagging, agent.id, behind));
                 }
+                let late = lease.report.undelivered.iter();
+                let late = late
+                    .filter(|(to, since)| *since >= self.rules.lease && self.view.is_alive(*to));
+                if let Some(since) = late.clone().map(|(_, since)| *since).max() {
+                    let others = late.map(|(to, _)| *to).collect();
+                    let undelivered = of(ObstacleKind::Undelivered, agent.id, since);
+                    obstacles.push(Obstacle { others, ..undelivered });
+                }
             }
             for (&(a, b), &since) in &self.cut.since {
                 let since = self.now.since(since);

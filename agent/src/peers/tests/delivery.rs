@@ -1,6 +1,7 @@
 use super::kit::{ME, OTHER, PEER, big, facts, next_event, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::Ack;
+use crate::peers::incoming::CALLS_MAX;
 use crate::peers::{Body, OwnershipMessage, PeerEvent, PeerReply, RejectReason, Rejected};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
@@ -179,4 +180,17 @@ async fn what_waits_is_bounded_on_both_sides() {
         assert!(matches!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, .. }));
     }
     assert!(outgoing.is_empty() && outgoing.offer(PEER, back.body).is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_lasts_for_any_number_of_epochs() {
+    let node = node(None).await;
+    let (outgoing, mut events) = sender(None);
+    for epoch in 1..=3 * CALLS_MAX {
+        let view = view(u64::from(epoch), &[node.server.address()]);
+        node.show(Arc::clone(&view));
+        outgoing.set_view(&view);
+        let id = outgoing.offer(PEER, facts(epoch)).unwrap();
+        assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id }, "{epoch}");
+    }
 }

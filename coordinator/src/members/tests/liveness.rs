@@ -202,6 +202,31 @@ fn of_two_members_that_do_not_reach_each_other_one_gives_way() {
     members.step(&join(Some(2), 23, "b"), at(240)).unwrap();
 }
 
+#[test]
+fn what_a_member_sent_in_vain_is_reported_until_its_receiver_is_dead() {
+    let mut members = cluster(3);
+    let waits = |seconds| {
+        move |report: &mut HeartbeatReport| {
+            if report.id == AgentId(1) {
+                report.undelivered = vec![(AgentId(2), Duration::from_secs(seconds))];
+            }
+        }
+    };
+    let found = |members: &Members| {
+        let mut all = members.obstacles().into_iter();
+        all.find(|obstacle| obstacle.kind == ObstacleKind::Undelivered)
+    };
+    beat_with(&mut members, &[1, 2, 3], (1, 11), waits(1));
+    assert_eq!(found(&members), None, "reported too early");
+    beat_with(&mut members, &[1, 2, 3], (12, 22), waits(60));
+    let obstacle = found(&members).expect("reported");
+    assert_eq!((obstacle.agent, &obstacle.others[..]), (AgentId(1), &[AgentId(2)][..]));
+    assert_eq!(obstacle.since, Duration::from_secs(60));
+    beat_with(&mut members, &[1, 3], (23, 100), waits(60));
+    assert_eq!(state(&members, 2), Some(AgentState::Dead));
+    assert_eq!(found(&members), None, "reported although the receiver is dead");
+}
+
 /// An agent whose process ends before it has scanned: each time the others wait until it is dead.
 #[test]
 fn an_agent_that_is_never_ready_may_rejoin_less_and_less_often() {
