@@ -107,6 +107,7 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
         origin,
         path: format!("/page/{n}").into(),
         depth: 0,
+        redirects: 0,
         attempts: 0,
         kind: LinkKind::Page,
         finder: Finder::SEED,

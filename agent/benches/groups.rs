@@ -22,7 +22,7 @@ use crivello_agent::cluster::{
 };
 use crivello_agent::crawldb::CrawlDb;
 use crivello_agent::messages::{
-    Commit, Finder, Found, GroupRole, LinkKind, OwnershipMessage, Role,
+    Commit, Finder, Found, GroupRole, LinkKind, OwnershipMessage, PRIORITY_DEFAULT, Role,
 };
 use crivello_agent::peers::{Body, PacketOrigin, PeerEvent, Rejected};
 use crivello_agent::storage::{Database, Family};
@@ -213,7 +213,16 @@ impl Bench {
                 let role = Some(GroupRole { epoch: 1, role });
                 self.crawldb.roles().set_role(host.group, role).expect("the role is set");
                 let (kind, finder) = (LinkKind::Page, Finder::SEED);
-                found.push(Found { url, host, hash, depth: 0, kind, finder });
+                found.push(Found {
+                    url,
+                    host,
+                    hash,
+                    depth: 0,
+                    redirects: 0,
+                    kind,
+                    finder,
+                    priority: PRIORITY_DEFAULT,
+                });
                 n_held += 1;
             }
             let mut commit = Commit { found, ..Commit::default() };

@@ -29,6 +29,7 @@ fn due(n: u32, now: Timestamp) -> DueHost {
         origin: HTTP,
         path: format!("/a/path/like/many/{seq}.html").into(),
         depth: 1,
+        redirects: 0,
         attempts: 0,
         kind: LinkKind::Page,
         finder: Finder::SEED,

@@ -1,4 +1,5 @@
-//! Runs targets, each in a process of its own, and repeats failures.
+//! Runs targets, each in a process of its own and as many at once as there are cores, and repeats
+//! failures.
 //!
 //! ```text
 //! fuzz [--seconds N] [--seed N] [TARGET…]   N seconds of mutations for each target (60)
@@ -12,12 +13,15 @@
 use crivello_common::time::Clock;
 use fuzz::targets::{ALL, find};
 use fuzz::{FuzzFailure, FuzzPlan, FuzzTarget, input, originals, run, shortened};
+use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::error::Error;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// Address space of a process. An input that takes more ends it, and is reported by the parent.
@@ -72,31 +76,48 @@ impl Options {
         Ok(options)
     }
 
-    /// Runs all targets. Returns true if none failed.
+    /// Runs all targets, as many at once as there are cores. Returns true if none failed.
     fn run(&self) -> Result<bool, Box<dyn Error>> {
         let dir = tempfile::tempdir()?;
-        let mut failed = Vec::new();
-        for target in &self.targets {
-            let progress = dir.path().join(target.name);
-            fs::write(&progress, self.seed.to_le_bytes())?;
-            let status = Command::new(std::env::current_exe()?)
-                .args(["child", target.name, &self.seed.to_string(), &self.seconds.to_string()])
-                .arg(&progress)
-                .status()?;
-            if let Some(signal) = status.signal() {
-                let seed = u64::from_le_bytes(fs::read(&progress)?.as_slice().try_into()?);
-                let problem = format!("the process ended by signal {signal}");
-                let input = input(target, seed);
-                eprintln!("{}", FuzzFailure::record(target, seed.to_string(), &problem, &input));
+        let (rest, failed) = (Mutex::new(self.targets.iter()), Mutex::new(Vec::new()));
+        let run_rest = || -> io::Result<()> {
+            loop {
+                let Some(target) = rest.lock().next() else { return Ok(()) };
+                if !self.run_target(target, dir.path())? {
+                    failed.lock().push(target.name);
+                }
             }
-            if !status.success() {
-                failed.push(target.name);
-            }
-        }
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..available_parallelism()?.get()).map(|_| scope.spawn(run_rest)).collect();
+            workers.into_iter().try_for_each(|worker| {
+                worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker panicked")))
+            })
+        })?;
+        let failed = failed.into_inner();
         if !failed.is_empty() {
             eprintln!("failed: {}", failed.join(", "));
         }
         Ok(failed.is_empty())
+    }
+
+    /// Runs a target in a process of its own. Returns true if it did not fail.
+    fn run_target(&self, target: &FuzzTarget, dir: &Path) -> io::Result<bool> {
+        let progress = dir.join(target.name);
+        fs::write(&progress, self.seed.to_le_bytes())?;
+        let status = Command::new(std::env::current_exe()?)
+            .args(["child", target.name, &self.seed.to_string(), &self.seconds.to_string()])
+            .arg(&progress)
+            .status()?;
+        if let Some(signal) = status.signal() {
+            let seed = fs::read(&progress)?.try_into().unwrap_or_default();
+            let (seed, problem) =
+                (u64::from_le_bytes(seed), format!("the process ended by signal {signal}"));
+            let input = input(target, seed);
+            eprintln!("{}", FuzzFailure::record(target, seed.to_string(), &problem, &input));
+        }
+        Ok(status.success())
     }
 }
 

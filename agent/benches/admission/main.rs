@@ -143,8 +143,16 @@ impl Agent {
     fn process(&self, page: &WebPage) -> Page {
         let name = page.base.host_str().expect("a host");
         let host = KeyedHasher::with_public_key().host_key(name);
-        let record = ParentRecord { url: &page.url, status: 200, bytes: 17_000 };
-        let parent = Parent { page: record, group: host.group, kind: LinkKind::Page, depth: 1 };
+        let record = ParentRecord {
+            url: &page.url,
+            status: 200,
+            bytes: 17_000,
+            text_length: 0,
+            language: "und",
+        };
+        let (group, kind) = (host.group, LinkKind::Page);
+        let parent =
+            Parent { page: record, group, kind, depth: 1, redirects: 0, is_redirect: false };
         let (links, discards) = collect_links(&self.rules, page, parent);
         Page {
             host,

@@ -2,7 +2,9 @@
 
 use crate::workbench_driver::{self, WorkbenchDriver};
 use crivello_agent::crawldb::CrawlDb;
-use crivello_agent::messages::{Commit, DueHost, Finder, Found, LinkKind, ToWorkbench};
+use crivello_agent::messages::{
+    Commit, DueHost, Finder, Found, LinkKind, PRIORITY_DEFAULT, ToWorkbench,
+};
 use crivello_agent::storage::Database;
 use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
@@ -99,5 +101,14 @@ fn url(host: u32, n: u32) -> Found {
     let url = CrawlUrl::parse(&text).expect("a URL");
     let hasher = KeyedHasher::with_public_key();
     let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
-    Found { url, host, hash, depth: 1, kind: LinkKind::Page, finder: Finder::SEED }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 1,
+        redirects: 0,
+        kind: LinkKind::Page,
+        finder: Finder::SEED,
+        priority: PRIORITY_DEFAULT,
+    }
 }

@@ -18,7 +18,9 @@ mod usage;
 
 use crivello_agent::crawldb::{CrawlDb, SieveCounts};
 use crivello_agent::messages::Commit;
-use crivello_agent::messages::{Finder, Found, LinkKind, ToFrontier, ToWorkbench};
+use crivello_agent::messages::{
+    Finder, Found, LinkKind, PRIORITY_DEFAULT, ToFrontier, ToWorkbench,
+};
 use crivello_agent::storage::{Database, Family};
 use crivello_common::config::{Settings, SieveKind};
 use crivello_common::identity::KeyedHasher;
@@ -138,7 +140,16 @@ fn found(host: usize, n: u32) -> Found {
     let text = format!("http://www.site-{host}.example/section-{}/an-article-{n}.html", n % 7);
     let url = CrawlUrl::parse(&text).expect("a URL");
     let (host, hash) = (HASHER.host_key(url.host()), HASHER.url(&url));
-    Found { url, host, hash, depth: 3, kind: LinkKind::Page, finder: Finder::SEED }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 3,
+        redirects: 0,
+        kind: LinkKind::Page,
+        finder: Finder::SEED,
+        priority: PRIORITY_DEFAULT,
+    }
 }
 
 fn print_rates(crawldb: &CrawlDb, begin: SieveCounts, watch: &Stopwatch) {

@@ -343,6 +343,12 @@ impl ReplicationEngine {
         Ok(may && is_opened)
     }
 
+    /// Returns true while rows of groups are sent to other agents.
+    #[must_use]
+    pub const fn is_transferring(&self) -> bool {
+        !self.transfers.0.is_empty()
+    }
+
     /// Returns true if the last [`Self::step`] ended before its work did.
     #[must_use]
     pub const fn has_more(&self) -> bool {

@@ -168,8 +168,18 @@ impl ReplicationEngine {
             match fact {
                 Fact::Queued { host, name, url } if url.attempts == 0 => {
                     let (depth, kind, hash, finder) = (url.depth, url.kind, url.hash, url.finder);
+                    let (redirects, priority) = (url.redirects, url.queue_key.priority);
                     let url = CrawlUrl::from_parts(url.origin, &name, &url.path);
-                    open.pages.found.push(Found { url, host, hash, depth, kind, finder });
+                    open.pages.found.push(Found {
+                        url,
+                        host,
+                        hash,
+                        depth,
+                        redirects,
+                        kind,
+                        finder,
+                        priority,
+                    });
                 }
                 // Already noted as a fact of this commit.
                 fact => open.facts.facts.push(fact),

@@ -107,6 +107,12 @@ impl Replication {
         cluster.carry_out();
     }
 
+    /// Returns true while rows of groups are sent to other agents.
+    #[must_use]
+    pub fn is_transferring(&self) -> bool {
+        matches!(self, Self::Cluster(cluster) if cluster.engine.is_transferring())
+    }
+
     /// Returns true if a handoff has more to do at once.
     #[must_use]
     pub fn has_more(&self) -> bool {

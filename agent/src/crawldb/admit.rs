@@ -67,7 +67,7 @@ impl CrawlDb {
             return Ok(Err(reason));
         }
         self.frontier.totals.seen += 1;
-        let queue_key = self.frontier.next_queue_key();
+        let queue_key = self.frontier.next_queue_key(url.priority);
         let queued = Queued { queue_key, ..as_queued(url) };
         self.frontier.enqueue(batch, url.host, &queued)?;
         Ok(Ok(true))

@@ -21,7 +21,8 @@ pub struct ChangeLog {
 impl ChangeLog {
     pub fn queued(&mut self, host: HostKey, name: &Arc<str>, url: &Queued) {
         if self.enabled {
-            let (name, url) = (name.clone(), url.clone());
+            let url = Queued { queue_key: url.queue_key.for_others(), ..url.clone() };
+            let name = name.clone();
             self.facts.push(Fact::Queued { host, name, url });
         }
     }

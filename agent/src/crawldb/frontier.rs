@@ -16,12 +16,8 @@ use crivello_common::url::Origin;
 use crivello_common::view::AgentId;
 use std::sync::Arc;
 
-/// Priority of every URL; smaller ones are fetched first.
-const PRIORITY_DEFAULT: u8 = 128;
 /// Upper bound of the queue keys of a host's queued URLs.
 pub const END_OF_QUEUE: QueueKey = QueueKey { priority: PRIORITY_PENDING, seq: 0 };
-
-const _: () = assert!(PRIORITY_DEFAULT < PRIORITY_PENDING);
 
 /// The rows of hosts and URLs.
 #[derive(Debug)]
@@ -77,11 +73,22 @@ impl Frontier {
         Ok(robots)
     }
 
-    /// Returns the next queue key in the order of first appearance.
-    pub fn next_queue_key(&mut self) -> QueueKey {
+    /// Returns the next queue key of a priority, in the order of first appearance.
+    pub fn next_queue_key(&mut self, priority: u8) -> QueueKey {
         let seq = self.totals.next_seq;
         self.totals.next_seq += 1;
-        QueueKey { priority: PRIORITY_DEFAULT, seq }
+        QueueKey { priority, seq }
+    }
+
+    /// Moves a queued URL that is not handed out to another priority. Both rows keep its number, so
+    /// the order of appearance remains.
+    pub fn set_priority(&mut self, batch: &mut Batch, host: HostKey, url: &Queued, priority: u8) {
+        let moved = QueueKey { priority, ..url.queue_key };
+        batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
+        self.write_queued(batch, host, &Queued { queue_key: moved, ..url.clone() });
+        if let Some(entry) = self.hosts.get_mut(host) {
+            entry.cursor = entry.cursor.min(moved);
+        }
     }
 
     /// Adds a URL to its host's queue, where its queue key is unused.
@@ -128,7 +135,7 @@ impl Frontier {
     pub fn requeue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.retries += 1;
         let again = Queued {
-            queue_key: self.next_queue_key(),
+            queue_key: self.next_queue_key(url.queue_key.priority),
             attempts: url.attempts.saturating_add(1),
             ..url.clone()
         };

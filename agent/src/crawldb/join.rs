@@ -1,6 +1,6 @@
 //! Joins of values; each is commutative, associative and idempotent.
 
-use crate::messages::{Queued, RobotsRecord};
+use crate::messages::{PRIORITY_PENDING, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::HostState;
@@ -33,17 +33,25 @@ pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Dis
     }
 }
 
-/// Joins queued URLs: the smaller depth, the larger number of failed attempts, and the better finder.
-/// Returns true if `ours` changed.
+/// Joins queued URLs: the smaller depth with the fewer redirects, the larger number of failed attempts, the better finder, and
+/// the better priority unless `ours` is a pending page. Returns true if `ours` changed.
 pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
-    let before = (ours.depth, ours.attempts, ours.kind, ours.finder);
-    ours.depth = ours.depth.min(theirs.depth);
+    let state = |url: &Queued| {
+        let distance = (url.depth, url.redirects);
+        (distance, url.attempts, url.kind, url.finder, url.queue_key.priority)
+    };
+    let before = state(ours);
+    (ours.depth, ours.redirects) =
+        (ours.depth, ours.redirects).min((theirs.depth, theirs.redirects));
     ours.attempts = ours.attempts.max(theirs.attempts);
     if theirs.kind as u8 > ours.kind as u8 {
         ours.kind = theirs.kind;
     }
     ours.finder = ours.finder.min(theirs.finder);
-    before != (ours.depth, ours.attempts, ours.kind, ours.finder)
+    if ours.queue_key.priority != PRIORITY_PENDING {
+        ours.queue_key.priority = ours.queue_key.priority.min(theirs.queue_key.priority);
+    }
+    before != state(ours)
 }
 
 /// Returns true if `theirs` replaces `ours`: the later request, or between equal times the larger

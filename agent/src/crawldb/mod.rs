@@ -29,6 +29,7 @@ mod join;
 mod pending_page;
 mod recent;
 mod refetch;
+mod reorder;
 mod roles;
 mod serve;
 mod shares;
@@ -64,6 +65,7 @@ use group_jobs::GroupJobs;
 use group_table::GroupTable;
 use hosts::HostTable;
 use refetch::Refetch;
+use reorder::Reorder;
 use serve::Server;
 use sieve::Sieve;
 use std::collections::BTreeSet;
@@ -86,6 +88,7 @@ pub struct CrawlDb {
     group_jobs: GroupJobs,
     refetch: Refetch,
     blocked_hosts: BlockedHosts,
+    reorder: Reorder,
 }
 
 impl CrawlDb {
@@ -122,6 +125,7 @@ impl CrawlDb {
             group_jobs: GroupJobs::read(&disk)?,
             refetch: Refetch::read(&disk, hasher)?,
             blocked_hosts: BlockedHosts::of(&settings.live),
+            reorder: Reorder::read(&disk, &settings.live.links.priority)?,
             sieve: Sieve::open(disk, &settings.fixed.state)?,
         })
     }
@@ -356,11 +360,34 @@ impl CrawlDb {
         Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }
     }
 
-    /// Applies new settings: limits for hosts and domains, blocked hosts, and the delays of hosts
-    /// that rest on disk.
+    /// Returns true while queued URLs remain to be brought to the order of `links.priority`.
+    #[must_use]
+    pub const fn is_reordering(&self) -> bool {
+        self.reorder.is_running()
+    }
+
+    /// Brings some queued URLs to the order of `links.priority`. Returns a commit of its own, which is
+    /// applied already, or `None` if all are in order. All earlier batches must have been written, and
+    /// no group may be being exported, because an export would miss rows that move to its front.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
+    pub fn step_reorder(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        if !self.is_reordering() {
+            return Ok(None);
+        }
+        let mut batch = Batch::default();
+        self.reorder.step(&mut self.frontier, &self.group_jobs, &mut batch)?;
+        self.finish(&mut batch, now)?;
+        Ok(Some(self.scan_commit(batch)))
+    }
+
+    /// Applies new settings: limits for hosts and domains, blocked hosts, the delays of hosts that rest
+    /// on disk, and the order of queued URLs.
     pub fn reconfigure(&mut self, settings: &Live) {
         self.frontier.limits = settings.limits.clone();
         self.blocked_hosts.reconfigure(settings);
+        self.reorder.reconfigure(&settings.links.priority);
     }
 
     /// Performs one step of the scan for blocked hosts. The next commits drop the queues that it

@@ -5,7 +5,7 @@
 //! lost, another one fetches the page again and finds its links again.
 
 use super::frontier::Frontier;
-use crate::messages::{PRIORITY_PENDING, PendingPage, QueueKey, Queued};
+use crate::messages::{PRIORITY_PENDING, PendingPage, Queued};
 use crate::storage::values::{Seen, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::hash::HostKey;
@@ -18,7 +18,7 @@ pub fn hold_until_acked(
     row: &Queued,
     outcome: UrlOutcome,
 ) -> Result<PendingPage, DiskError> {
-    let queue_key = QueueKey { priority: PRIORITY_PENDING, ..frontier.next_queue_key() };
+    let queue_key = frontier.next_queue_key(PRIORITY_PENDING);
     let behind = Queued { queue_key, ..row.clone() };
     batch.delete(Family::Frontier, &keys::frontier(host, row.queue_key));
     frontier.write_queued(batch, host, &behind);

@@ -1,6 +1,6 @@
 //! A host that falls due, with the head of its queue: from the crawl database to the workbench.
 
-use super::{Finder, LinkKind};
+use super::{Finder, LinkKind, PRIORITY_LAST, PRIORITY_PENDING};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
@@ -11,10 +11,22 @@ use std::sync::Arc;
 /// Key of a row in the frontier: unique, and in the order of fetching within a host.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct QueueKey {
-    /// Priority; rows with a smaller number are fetched first.
+    /// Priority, from 0 to 254 for queued URLs; those with a smaller number are fetched first.
     pub priority: u8,
     /// Sequence number, in the order of first appearance.
     pub seq: u64,
+}
+
+impl QueueKey {
+    /// Returns the key as other agents see it: for them a pending page is a URL that waits, the last
+    /// one of its host.
+    #[must_use]
+    pub const fn for_others(self) -> Self {
+        match self.priority {
+            PRIORITY_PENDING => Self { priority: PRIORITY_LAST, ..self },
+            _ => self,
+        }
+    }
 }
 
 /// URL that the sieve let through and that has not been fetched: one row of the frontier. The host
@@ -31,6 +43,8 @@ pub struct Queued {
     pub path: Box<str>,
     /// Number of links from a seed.
     pub depth: u16,
+    /// Number of redirects that led to it from a seed, whose depth it has; otherwise 0.
+    pub redirects: u8,
     /// Failed attempts so far.
     pub attempts: u8,
     /// Kind of link by which it was found.

@@ -16,10 +16,14 @@ pub struct Found {
     pub hash: UrlHash,
     /// Number of links from a seed, along this path.
     pub depth: u16,
+    /// Number of redirects that led to it from a seed, whose depth it has; otherwise 0.
+    pub redirects: u8,
     /// Kind of link by which it was found.
     pub kind: LinkKind,
     /// Class of who found it.
     pub finder: Finder,
+    /// Priority within its host's queue, from 0 to 254; smaller ones are fetched first.
+    pub priority: u8,
 }
 
 impl Found {

@@ -42,6 +42,7 @@ pub use commit::{
     SieveResult,
 };
 pub use crivello_archive::{Truncation, WarcRecord};
+pub use crivello_common::fields::priority::{PRIORITY_DEFAULT, PRIORITY_LAST};
 pub use crivello_html::LinkKind;
 pub use due_host::{DueHost, QueueKey, Queued, RobotsRecord};
 pub use fact::Fact;

@@ -164,7 +164,7 @@ impl Outgoing {
     }
 
     fn lane(&self, peer: AgentId, channel: AuthChannel) -> LaneSender {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::new(self.clock));
         let (to, from, events) = (channel.clone(), Arc::clone(&queue), self.events.clone());
         let trust = self.trust.clone();
         let stream =

@@ -5,15 +5,17 @@
 //! so the last state that the receiver gets is the last one sent.
 
 use crate::limits::{PEER_QUEUE_BYTES, PEER_WINDOW};
+use crivello_common::time::{Clock, Timestamp};
 use crivello_proto::v1;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A bounded queue of packets, sent again from its head by each stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
+    clock: Clock,
     state: Mutex<State>,
     /// Notified when there may be something to send.
     more: Notify,
@@ -24,7 +26,7 @@ struct State {
     packets: VecDeque<Queued>,
     bytes: usize,
     /// Time since which the first packet is the same; `None` without one.
-    head_since: Option<Instant>,
+    head_since: Option<Timestamp>,
     /// The current stream, or one more than the last one that has ended. Earlier streams get no more
     /// packets.
     stream: u64,
@@ -42,6 +44,11 @@ struct Queued {
 }
 
 impl Queue {
+    /// Returns an empty queue.
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, state: Mutex::default(), more: Notify::new() }
+    }
+
     /// Appends a packet of `bytes` bytes and returns its id, which `next_id` generates. An empty
     /// queue accepts any size.
     ///
@@ -62,7 +69,7 @@ impl Queue {
             envelope.id = id;
         }
         state.bytes += bytes;
-        state.head_since.get_or_insert_with(Instant::now);
+        state.head_since.get_or_insert_with(|| self.clock.now());
         state.packets.push_back(Queued { id, packet, bytes, acknowledged: false });
         drop(state);
         self.more.notify_one();
@@ -131,7 +138,7 @@ impl Queue {
             let Some(head) = state.packets.pop_front() else { break };
             state.bytes -= head.bytes;
             state.taken -= 1;
-            state.head_since = (!state.packets.is_empty()).then(Instant::now);
+            state.head_since = (!state.packets.is_empty()).then(|| self.clock.now());
         }
         drop(state);
         self.more.notify_one();
@@ -145,7 +152,7 @@ impl Queue {
 
     /// Time for which the first packet has not been acknowledged; `None` without one.
     pub fn unacknowledged(&self) -> Option<Duration> {
-        self.state.lock().head_since.map(|since| since.elapsed())
+        self.state.lock().head_since.map(|since| self.clock.now().since(since))
     }
 
     /// True if all packets are acknowledged.
@@ -171,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_window_at_a_time_in_order_and_again_from_the_head() {
-        let queue = Queue::default();
+        let queue = Queue::new(Clock::start());
         let stream = queue.rewind();
         let window = PEER_WINDOW as u64;
         for id in 0..2 * window {
@@ -205,7 +212,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_given_back() {
-        let queue = Queue::default();
+        let queue = Queue::new(Clock::start());
         let stream = queue.rewind();
         assert!(push(&queue, 1, 2 * PEER_QUEUE_BYTES), "an empty queue rejected a packet");
         assert!(!push(&queue, 2, 1));

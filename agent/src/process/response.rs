@@ -9,6 +9,7 @@ use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder};
 use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::fields::link::ParentRecord;
+use crivello_common::fields::need_main_text;
 use crivello_common::fields::page::{Keep, KeepRule, PageRecord};
 use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
@@ -97,8 +98,7 @@ impl ResponseProcessor {
     fn set_keep(&mut self, live: &Live) {
         // It was checked with the other settings.
         self.keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
-        let needs_main_text = self.keep.as_ref().is_some_and(KeepRule::needs_main_text);
-        self.parser.collect_main_text(needs_main_text);
+        self.parser.collect_main_text(need_main_text(live));
     }
 
     /// Processes a result.
@@ -115,7 +115,10 @@ impl ResponseProcessor {
             Some(row) => {
                 let page = parent_record(fetched, response);
                 let group = fetched.host.group;
-                let parent = Parent { page, group, kind: row.kind, depth: row.depth };
+                let (depth, redirects) = (row.depth, row.redirects);
+                let is_redirect = matches!(response.status, 300..=399);
+                let kind = row.kind;
+                let parent = Parent { page, group, kind, depth, redirects, is_redirect };
                 self.links(fetched, response, parent)
             }
             None => {
@@ -171,12 +174,16 @@ impl ResponseProcessor {
             body: &response.body,
             kind: parent.kind,
         });
+        let language = page.main_text.map_or(Language::UNKNOWN, |text| text.language);
+        let language = language.as_str();
+        let text_length = page.main_text.map_or(0, |text| text.chars as u64);
+        let parent =
+            Parent { page: ParentRecord { text_length, language, ..parent.page }, ..parent };
         let hrefs = page.links.map(|link| (link.href, link.kind, link.nofollow));
         let (links, mut discards) = self.rules.load().collect(&page.base, hrefs, parent);
         discards.add(Discard::TooManyLinks, page.links_over);
         let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
             let media = media_type(&response.headers);
-            let language = page.main_text.map_or(Language::UNKNOWN, |text| text.language);
             let record = PageRecord {
                 url: &fetched.url,
                 depth: parent.depth,
@@ -187,8 +194,8 @@ impl ResponseProcessor {
                 charset: page.charset.unwrap_or_default(),
                 title: page.title.unwrap_or_default(),
                 n_links: links.len(),
-                text_length: page.main_text.map_or(0, |text| text.chars as u64),
-                language: language.as_str(),
+                text_length,
+                language,
             };
             rule.keep(&record).ok().flatten().unwrap_or_else(|| {
                 discards.count(Discard::KeepFailed);
@@ -210,7 +217,8 @@ impl ResponseProcessor {
         let rules = Rules::parse(&text, &self.fixed.identity.user_agent_name);
         let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
         let (page, group) = (parent_record(fetched, response), fetched.host.group);
-        let parent = Parent { page, group, kind: LinkKind::Page, depth: 0 };
+        let (kind, is_redirect) = (LinkKind::Page, false);
+        let parent = Parent { page, group, kind, depth: 0, redirects: 0, is_redirect };
         self.rules.load().collect(&base, hrefs, parent)
     }
 
@@ -241,7 +249,9 @@ impl ResponseProcessor {
 }
 
 fn parent_record<'a>(fetched: &'a Fetched, response: &Response) -> ParentRecord<'a> {
-    ParentRecord { url: &fetched.url, status: response.status, bytes: response.body.len() as u64 }
+    let (status, bytes) = (response.status, response.body.len() as u64);
+    let language = Language::UNKNOWN.as_str();
+    ParentRecord { url: &fetched.url, status, bytes, text_length: 0, language }
 }
 
 /// Returns the parts of a page that is not archived: no record, and no digest, because a later page

@@ -7,7 +7,7 @@ use super::values::{
     UrlOutcome, closed_number, decode_queued, encode_queued, merit_byte, read_closed, read_merit,
 };
 use super::{Row, RowReader, RowWriter};
-use crate::messages::{Fact, Found, QueueKey, Queued, RobotsRecord};
+use crate::messages::{Fact, Found, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
 use bytes::Bytes;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::identity::KeyedHasher;
@@ -52,15 +52,16 @@ pub fn encode_found(found: &Found) -> Vec<u8> {
     queued(found.host.group, found.url.host(), &as_queued(found))
 }
 
-/// Returns the row of a URL that was just found; its queue key is not assigned yet.
+/// Returns the row of a URL that was just found; the number of its queue key is not assigned yet.
 #[must_use]
 pub fn as_queued(found: &Found) -> Queued {
     Queued {
-        queue_key: QueueKey::default(),
+        queue_key: QueueKey { priority: found.priority, seq: 0 },
         hash: found.hash,
         origin: found.url.origin(),
         path: found.url.path_and_query().into(),
         depth: found.depth,
+        redirects: found.redirects,
         attempts: 0,
         kind: found.kind,
         finder: found.finder,
@@ -74,7 +75,7 @@ fn headed(kind: u8, group: GroupHash, name: &str) -> RowWriter {
 }
 
 fn queued(group: GroupHash, name: &str, url: &Queued) -> Vec<u8> {
-    headed(QUEUED, group, name).rest(&encode_queued(url)).finish()
+    headed(QUEUED, group, name).byte(url.queue_key.priority).rest(&encode_queued(url)).finish()
 }
 
 /// Decodes a fact of [`encode`]; `None` if it is malformed, or if a name or URL is not in normal
@@ -106,7 +107,9 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
     let host = HostKey { group, host: hash(&name) };
     Some(match kind {
         QUEUED => {
-            let url = decode_queued(QueueKey::default(), r.rest()).ok();
+            let priority = r.byte().filter(|&priority| priority != PRIORITY_PENDING)?;
+            let queue_key = QueueKey { priority, seq: 0 };
+            let url = decode_queued(queue_key, r.rest()).ok();
             Fact::Queued { host, url: url.filter(|url| is_normal(&name, url))?, name }
         }
         HOST => {
@@ -163,7 +166,7 @@ pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
 mod tests {
     use super::super::values::ArchivedPage;
     use super::*;
-    use crate::messages::{Finder, LinkKind};
+    use crate::messages::{Finder, LinkKind, PRIORITY_DEFAULT};
     use crivello_common::discard::Discard;
     use crivello_common::failure::Failure;
     use crivello_common::robots::Rules;
@@ -175,7 +178,16 @@ mod tests {
         let url = CrawlUrl::parse(url).unwrap();
         let hasher = KeyedHasher::with_public_key();
         let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
-        Found { url, host, hash, depth: 7, kind: LinkKind::Sitemap, finder: Finder::LAST }
+        Found {
+            url,
+            host,
+            hash,
+            depth: 7,
+            redirects: 0,
+            kind: LinkKind::Sitemap,
+            finder: Finder::LAST,
+            priority: PRIORITY_DEFAULT,
+        }
     }
 
     fn samples() -> Vec<Fact> {

@@ -1,7 +1,7 @@
 //! Values of the column families; see the table in [`super`].
 
 use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
-use crate::messages::{Finder, LinkKind, QueueKey, Queued, RobotsRecord};
+use crate::messages::{Finder, LinkKind, PRIORITY_DEFAULT, QueueKey, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostHash, UrlHash};
@@ -12,8 +12,9 @@ use crivello_common::url::{Origin, Scheme};
 use crivello_common::view::AgentId;
 use std::sync::Arc;
 
-/// Encodes a row of `frontier`: flags (scheme, other port, two bits of kind, four of finder), depth,
-/// attempts, hash, port unless it is the scheme's default, then the path.
+/// Encodes a row of `frontier`: flags (scheme, other port, two bits of kind, four of finder), four times
+/// the depth plus 1 if the number of redirects follows (2 is for later use), attempts, hash, port unless
+/// it is the scheme's default, then the path.
 #[must_use]
 pub fn encode_queued(url: &Queued) -> Vec<u8> {
     let odd_port = url.origin.port != url.origin.scheme.default_port();
@@ -22,7 +23,12 @@ pub fn encode_queued(url: &Queued) -> Vec<u8> {
         | ((url.kind as u8) << 2)
         | (url.finder.code() << 4);
     let mut w = RowWriter(Vec::with_capacity(url.path.len() + 16));
-    w.byte(flags).number(u64::from(url.depth)).byte(url.attempts).rest(&url.hash.to_bytes());
+    let redirected = url.redirects > 0;
+    w.byte(flags).number(u64::from(url.depth) << 2 | u64::from(redirected));
+    if redirected {
+        w.byte(url.redirects);
+    }
+    w.byte(url.attempts).rest(&url.hash.to_bytes());
     if odd_port {
         w.rest(&url.origin.port.to_be_bytes());
     }
@@ -41,7 +47,13 @@ pub fn decode_queued(queue_key: QueueKey, value: &[u8]) -> Result<Queued, DiskEr
 fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
     let mut r = RowReader(value);
     let flags = r.byte()?;
-    let depth = r.small()?;
+    let depth = r.small::<u32>()?;
+    let redirects = match depth & 3 {
+        0 => 0,
+        1 => r.byte().filter(|&redirects| redirects > 0)?,
+        _ => return None,
+    };
+    let depth = u16::try_from(depth >> 2).ok()?;
     let attempts = r.byte()?;
     let hash = UrlHash::from_bytes(r.array()?);
     let scheme = Scheme::from_code(flags & 1)?;
@@ -57,7 +69,7 @@ fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
     let finder = Finder::from_code(flags >> 4)?;
     let path = std::str::from_utf8(r.rest()).ok()?.into();
     let origin = Origin { scheme, port };
-    Some(Queued { queue_key, hash, origin, path, depth, attempts, kind, finder })
+    Some(Queued { queue_key, hash, origin, path, depth, redirects, attempts, kind, finder })
 }
 
 /// A row of `seen`.
@@ -136,7 +148,7 @@ pub struct ArchivedPage {
     pub by: AgentId,
     /// Name of the page's host.
     pub name: Arc<str>,
-    /// Row that the URL had in `frontier`; its queue key means nothing.
+    /// Row that the URL had in `frontier`. Its queue key means nothing.
     pub url: Queued,
 }
 
@@ -222,7 +234,8 @@ impl ArchivedPage {
     fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let by = AgentId(r.small()?);
         let name = r.text().filter(|name| !name.is_empty())?.into();
-        let url = decode_queued(QueueKey::default(), r.rest()).ok()?;
+        let queue_key = QueueKey { priority: PRIORITY_DEFAULT, seq: 0 };
+        let url = decode_queued(queue_key, r.rest()).ok()?;
         url.path.starts_with('/').then_some(Self { by, name, url })
     }
 }

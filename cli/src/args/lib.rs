@@ -75,9 +75,10 @@ pub enum Command {
     ///
     /// Exits with 0 if all URLs are allowed, with 1 otherwise.
     Robots(RobotsArgs),
-    /// Report whether a condition on links (`links.admit`) admits URLs, and which of its parts decides.
+    /// Report whether a condition on links (`links.admit`) admits URLs and which of its parts decides, or
+    /// which priorities URLs have (`links.priority`).
     ///
-    /// Exits with 0 if all URLs are admitted, with 1 otherwise. docs/expressions.md describes the
+    /// Exits with 1 if a condition does not admit a URL, with 0 otherwise. docs/expressions.md describes the
     /// language and the fields.
     CheckExpression(CheckExpressionArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
@@ -226,7 +227,8 @@ pub struct DemoArgs {
 /// Arguments of [`Command::CheckExpression`].
 #[derive(Debug, clap::Args)]
 pub struct CheckExpressionArgs {
-    /// The condition, such as `link.depth < 5 && url.host.endsWith(".org")`.
+    /// The condition, such as `link.depth < 5 && url.host.endsWith(".org")`; or the rule for priorities,
+    /// such as `link.depth * 10`.
     #[arg(value_name = "EXPRESSION")]
     pub expression: String,
     /// URLs of the links.

@@ -6,6 +6,7 @@ use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use anyhow::anyhow;
 use crivello_common::config::Settings;
+use crivello_common::fields::priority::PriorityRule;
 use crivello_proto::v1::setting_edit::Change;
 use crivello_proto::v1::{self, CrawlSettings};
 
@@ -30,6 +31,16 @@ pub async fn run(args: &SetArgs) -> Result<Exit, CliError> {
     if !at_restart.is_empty() {
         let keys = at_restart.join(", ");
         screen::print_line(&format!("takes effect when the agents start again: {keys}"));
+    }
+    let changes_order = printed.iter().any(|line| line.starts_with("links.priority = "));
+    if changes_order
+        && let Ok(Some(rule)) = PriorityRule::compile(&settings.live.links.priority)
+        && !rule.is_of_row()
+    {
+        screen::print_line(
+            "links.priority holds for links that are found from now on: it names fields that queued \
+             URLs do not keep",
+        );
     }
     client.wait(revision).await
 }

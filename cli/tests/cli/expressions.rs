@@ -17,6 +17,10 @@ fn each_url_is_judged_and_the_deciding_part_named() {
     assert!(lines[2].ends_with("`url.host.endsWith(\".org\")` is false"), "{output}");
     let parent = ["http://a.org/x", "--parent", "http://b.org/", "--parent-depth", "4"];
     let _ = expect(&dir, &words("link.depth == 5 && !link.same_host", &parent), 0);
+    let (output, _) = expect(&dir, &words("short-first", &["http://a.org/"]), 0);
+    assert_eq!(output, "3         http://a.org/\n");
+    let (output, _) = expect(&dir, &words("url.path_depth * 100", &urls[1..2]), 0);
+    assert_eq!(output, "200       http://a.org/x/y\n");
     let (output, _) = expect(&dir, &words("1 / url.path_depth == 1", &["http://a.org/"]), 1);
     assert!(output.contains("division by zero"), "{output}");
 }
@@ -26,7 +30,7 @@ fn a_wrong_condition_is_a_usage_error_with_column_and_remedy() {
     let dir = fresh("wrong-expression");
     for (condition, reasons) in [
         ("url.hosd == 'a'", ["column 1", "url.host"]),
-        ("link.depth + 1", ["column", "bool"]),
+        ("link.depth + 1.5", ["column", "double"]),
         ("url.path.matches('(')", ["column 18", "unclosed group"]),
         ("", ["empty", ""]),
     ] {

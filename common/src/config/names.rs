@@ -124,6 +124,11 @@ pub(super) fn condition(text: &str) -> Result<(), String> {
     crate::fields::link::compile_condition(text).map(drop)
 }
 
+/// Checks that a text is empty, or an expression or a preset for priorities.
+pub(super) fn priority(text: &str) -> Result<(), String> {
+    crate::fields::priority::PriorityRule::compile(text).map(drop)
+}
+
 /// Checks that a text is empty or a rule of what is done with pages.
 pub(super) fn keep(text: &str) -> Result<(), String> {
     crate::fields::page::KeepRule::compile(text).map(drop)

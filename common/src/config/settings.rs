@@ -225,6 +225,13 @@ settings! {
         /// (docs/expressions.md), such as `link.depth < 5 && !url.path.contains("/calendar/")`. If
         /// empty, all are admitted.
         admit: String = String::new(), must names::condition;
+        /// Order of the URLs of a host: an expression over the fields of a link (docs/expressions.md)
+        /// that yields an int from 0 (first) to 254 (last), such as `url.path.startsWith("/news/") ? 10
+        /// : 128`, or one of `breadth-first`, `short-first`, `off-site-first` and
+        /// `good-parents-first`. URLs of one number are fetched in the order in which they were found;
+        /// if empty, all are. A change also reorders what is queued, if the expression names only
+        /// `url.…`, `link.depth` and `link.sitemap`.
+        priority: String = String::new(), must names::priority;
         /// Blocked hosts: `example.com` is one host, `*.example.com` is the host and all hosts below
         /// it, an address or a network is all hosts at these addresses. Links to blocked hosts are
         /// discarded, and their queued URLs are dropped for good.

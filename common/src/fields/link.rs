@@ -1,4 +1,4 @@
-//! Links, as `links.admit` sees them.
+//! Links, as `links.admit` and `links.priority` see them.
 
 use super::table::{domain, fields};
 use crate::url::CrawlUrl;
@@ -28,6 +28,10 @@ pub struct ParentRecord<'a> {
     pub status: u16,
     /// Bytes of the body.
     pub bytes: u64,
+    /// Characters of the main text, without white space.
+    pub text_length: u64,
+    /// Language of the main text, by ISO 639-3; `und` if it is unknown.
+    pub language: &'a str,
 }
 
 impl<'a> LinkRecord<'a> {
@@ -63,6 +67,10 @@ fields! { LinkRecord:
         "HTTP status of its response; 0 for a seed.";
     "parent.bytes" Int |link| link.parent.map_or(0, |parent| parent.bytes as i64),
         "Bytes of its body; 0 for a seed.";
+    "parent.text_length" Int |link| link.parent.map_or(0, |parent| parent.text_length as i64),
+        "Characters of its main text, without white space; 0 for a seed.";
+    "parent.language" String |link| link.parent.map_or("und", |parent| parent.language),
+        "Language of its main text, as `eng` (ISO 639-3); `und` if it is unknown, and for a seed.";
 }
 
 /// Compiles the value of `links.admit`; `None` if it is empty.
@@ -89,7 +97,9 @@ mod tests {
     fn each_field_has_its_value() {
         let url = CrawlUrl::parse("https://www.a.co.uk:8443/x/y/?q=1&r").unwrap();
         let page = CrawlUrl::parse("http://b.a.co.uk/p?s").unwrap();
-        let parent = Some(ParentRecord { url: &page, status: 301, bytes: 77 });
+        let (text_length, language) = (55, "eng");
+        let parent =
+            Some(ParentRecord { url: &page, status: 301, bytes: 77, text_length, language });
         let link = LinkRecord { url: &url, depth: 3, is_sitemap: false, nofollow: true, parent };
         let seed = LinkRecord { depth: 0, parent: None, ..link };
         let values = [
@@ -113,6 +123,8 @@ mod tests {
             ("parent.path", r#""/p""#, false),
             ("parent.status", "301", false),
             ("parent.bytes", "77", false),
+            ("parent.text_length", "55", false),
+            ("parent.language", r#""eng""#, false),
         ];
         assert!(values.iter().map(|(name, ..)| *name).eq(FIELDS.iter().map(|field| field.name)));
         for (name, wanted, also_of_seed) in values {

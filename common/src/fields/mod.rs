@@ -2,16 +2,64 @@
 
 pub mod link;
 pub mod page;
+pub mod priority;
 mod table;
+
+use crate::config::Live;
+use crivello_expressions::{Expression, Field};
+use link::compile_condition;
+use page::KeepRule;
+use priority::PriorityRule;
+
+/// Fields that need the main text of a page.
+const OF_MAIN_TEXT: [&str; 4] =
+    ["page.text_length", "page.language", "parent.text_length", "parent.language"];
+
+/// Returns true if an expression in live settings, which are valid, reads the main text of pages.
+#[must_use]
+pub fn need_main_text(live: &Live) -> bool {
+    let admit = compile_condition(&live.links.admit).unwrap_or_default();
+    let keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
+    let priority = PriorityRule::compile(&live.links.priority).unwrap_or_default();
+    admit.is_some_and(|condition| reads_main_text(&condition, link::FIELDS))
+        || keep.is_some_and(|rule| reads_main_text(rule.expression(), page::FIELDS))
+        || priority.is_some_and(|rule| reads_main_text(rule.expression(), link::FIELDS))
+}
+
+fn reads_main_text(expression: &Expression, fields: &[Field]) -> bool {
+    expression.fields_used().iter().any(|&index| OF_MAIN_TEXT.contains(&fields[index].name))
+}
 
 #[cfg(test)]
 mod tests {
+    use super::need_main_text;
+    use crate::config::Live;
     use crivello_expressions::Field;
+
+    #[test]
+    fn the_main_text_is_collected_only_if_an_expression_reads_it() {
+        assert!(!need_main_text(&Live::default()));
+        for (admit, keep, priority, needs) in [
+            ("link.depth < 3", "\"parse\"", "short-first", false),
+            ("parent.language == \"eng\"", "", "", true),
+            ("", "page.text_length > 0 ? \"parse\" : \"drop\"", "", true),
+            ("", "", "good-parents-first", true),
+        ] {
+            let mut live = Live::default();
+            (live.links.admit, live.links.priority) = (admit.to_owned(), priority.to_owned());
+            live.pages.keep = keep.to_owned();
+            assert_eq!(need_main_text(&live), needs, "{admit} {keep} {priority}");
+        }
+    }
 
     #[test]
     fn the_document_has_all_fields() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/expressions.md");
         let document = std::fs::read_to_string(path).unwrap();
+        for (name, expression) in super::priority::PRESETS {
+            let row = format!("| `{name}` | `{expression}` |");
+            assert!(document.contains(&row), "docs/expressions.md has not: {row}");
+        }
         for Field { name, value_type, doc } in super::link::FIELDS.iter().chain(super::page::FIELDS)
         {
             let row = format!("| `{name}` | {value_type} | {doc} |");

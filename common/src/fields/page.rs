@@ -55,9 +55,6 @@ fields! { PageRecord:
         "Language of the main text, as `eng` (ISO 639-3); `und` if it is unknown.";
 }
 
-/// Fields that need the main text.
-const OF_MAIN_TEXT: [&str; 2] = ["page.text_length", "page.language"];
-
 closed_set! {
     /// Treatment of a page.
     pub enum Keep {
@@ -74,7 +71,6 @@ closed_set! {
 #[derive(Clone, Debug)]
 pub struct KeepRule {
     expression: Expression,
-    needs_main_text: bool,
 }
 
 impl KeepRule {
@@ -87,16 +83,11 @@ impl KeepRule {
             return Ok(None);
         }
         let expression = Expression::compile(text, FIELDS, ValueType::String);
-        let expression = expression.map_err(|error| error.to_string())?;
-        let names = expression.fields_used().iter().map(|&index| FIELDS[index].name);
-        let needs_main_text = names.into_iter().any(|name| OF_MAIN_TEXT.contains(&name));
-        Ok(Some(Self { expression, needs_main_text }))
+        expression.map(|expression| Some(Self { expression })).map_err(|error| error.to_string())
     }
 
-    /// Returns true if the rule reads the main text.
-    #[must_use]
-    pub const fn needs_main_text(&self) -> bool {
-        self.needs_main_text
+    pub(super) const fn expression(&self) -> &Expression {
+        &self.expression
     }
 
     /// Returns what is done with a page. `None` if the expression yields a text that is none of the
@@ -158,8 +149,6 @@ mod tests {
         for (name, wanted) in values {
             let text = format!("{name} == {wanted} ? \"parse\" : \"drop\"");
             assert_eq!(keep(&text, &page), Some(Keep::Parse), "{text}");
-            let needs = KeepRule::compile(&text).unwrap().unwrap().needs_main_text();
-            assert_eq!(needs, OF_MAIN_TEXT.contains(&name), "{name}");
         }
         assert_eq!(keep("page.title", &page), None);
     }

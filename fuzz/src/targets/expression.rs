@@ -65,7 +65,8 @@ fn run(input: &[u8]) {
         Err(problem) => return assert!(problem.contains("column "), "no column: {problem}"),
     };
     let parent = CrawlUrl::parse(PARENT).expect("a URL");
-    let record = ParentRecord { url: &parent, status: 200, bytes: 1_000 };
+    let record =
+        ParentRecord { url: &parent, status: 200, bytes: 1_000, text_length: 9, language: "eng" };
     let urls = urls.lines().take(URLS_MAX).filter_map(|url| CrawlUrl::parse(url).ok());
     for url in urls.chain([parent.clone()]) {
         for parent in [None, Some(record)] {

@@ -174,6 +174,7 @@ fn queued(url: &CrawlUrl, hash: UrlHash) -> Queued {
         origin: url.origin(),
         path: url.path_and_query().into(),
         depth: 7,
+        redirects: 0,
         attempts: 0,
         kind: LinkKind::Sitemap,
         finder: Finder::LAST,

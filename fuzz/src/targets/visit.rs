@@ -136,6 +136,7 @@ impl VisitStage {
             origin,
             path: format!("/{seq}").into(),
             depth: 0,
+            redirects: 0,
             attempts: 0,
             kind: LinkKind::Page,
             finder: Finder::SEED,

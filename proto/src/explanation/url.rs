@@ -2,6 +2,7 @@
 
 use crate::v1::{UrlFate, UrlStatus, url_status};
 use crivello_common::discard::Discard;
+use crivello_common::fields::priority::PRIORITY_DEFAULT;
 use crivello_common::format::count;
 use crivello_common::time::Timestamp;
 use std::fmt::Write as _;
@@ -41,6 +42,9 @@ impl UrlStatus {
         let _ = write!(text, ", depth {}", self.depth);
         if matches!(self.fate(), UrlFate::Queued | UrlFate::InFlight) && self.attempts > 0 {
             let _ = write!(text, ", attempt {}", self.attempts + 1);
+        }
+        if let Some(priority) = self.priority.filter(|&it| it != u32::from(PRIORITY_DEFAULT)) {
+            let _ = write!(text, ", priority {priority}");
         }
         if self.fate() == UrlFate::Queued {
             match self.ahead {

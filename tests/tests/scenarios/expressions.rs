@@ -60,6 +60,27 @@ fn pages_without_text_are_dropped() {
     }
 }
 
+/// All pages of a host are known before most of them are fetched: its front page has links to all.
+#[test]
+fn pages_of_a_host_are_fetched_in_the_order_of_their_priorities() {
+    let spec = Spec::new(seed()).size(1, 1, 120).links(40);
+    let scene = Scene::new(spec).delays("20ms", "0ms");
+    let scene = scene.set("links.priority=url.path.matches(\"[13579]([.]|$)\") ? 3 : 200");
+    let _ = scene.crawl().succeeded();
+    let entries = scene.web.log().entries();
+    let is_odd = |path: &str| {
+        let name = path.split(['.', '?']).next().unwrap_or_default();
+        name.chars().last().is_some_and(|digit| "13579".contains(digit))
+    };
+    let order: Vec<bool> =
+        entries.iter().filter(|entry| is_page(entry)).map(|entry| is_odd(&entry.path)).collect();
+    let n_odd = order.iter().filter(|odd| **odd).count();
+    assert!(n_odd > 20 && order.len() > n_odd + 20, "{n_odd} of {}", order.len());
+    // Links that are found later may have the better priority, and a window of URLs is in memory.
+    let first = order[..n_odd].iter().filter(|odd| **odd).count();
+    assert!(4 * first > 3 * n_odd, "only {first} of {n_odd} are among the first: {order:?}");
+}
+
 #[test]
 fn links_that_a_condition_refuses_are_not_requested() {
     let scene = scene().set("links.admit=link.depth < 3 && !url.path.matches(\"7([.]|$)\")");

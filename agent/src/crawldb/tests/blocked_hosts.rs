@@ -3,7 +3,9 @@
 
 use super::super::CrawlDb;
 use crate::messages::Commit;
-use crate::messages::{DueHost, Finder, Found, LinkKind, ToFrontier, ToWorkbench};
+use crate::messages::{
+    DueHost, Finder, Found, LinkKind, PRIORITY_DEFAULT, ToFrontier, ToWorkbench,
+};
 use crate::storage::Database;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
@@ -33,7 +35,16 @@ fn found(host: u64, n: u64) -> Found {
     let url = CrawlUrl::parse(&format!("http://h{host}.site{}.test/{n}", host % 3)).unwrap();
     let hasher = KeyedHasher::with_public_key();
     let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
-    Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 0,
+        redirects: 0,
+        kind: LinkKind::Page,
+        finder: Finder::SEED,
+        priority: PRIORITY_DEFAULT,
+    }
 }
 
 impl TestCrawlDb {

@@ -3,7 +3,9 @@
 //! happens by chance, so the rows are constructed.
 
 use super::super::CrawlDb;
-use crate::messages::{Commit, CommitKind, Fact, Finder, Found, LinkKind, RobotsRecord};
+use crate::messages::{
+    Commit, CommitKind, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, RobotsRecord,
+};
 use crate::messages::{ToFrontier, ToWorkbench};
 use crate::storage::facts::as_queued;
 use crate::storage::values::{HostRow, Seen, UrlOutcome};
@@ -32,7 +34,16 @@ struct TestCrawlDb {
 fn found(text: &str) -> Found {
     let (url, hasher) = (CrawlUrl::parse(text).unwrap(), KeyedHasher::with_public_key());
     let (host, hash) = (hasher.host_key("www.victim.test"), hasher.url(&url));
-    Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 0,
+        redirects: 0,
+        kind: LinkKind::Page,
+        finder: Finder::SEED,
+        priority: PRIORITY_DEFAULT,
+    }
 }
 
 impl TestCrawlDb {

@@ -1,6 +1,6 @@
 //! Tests of the crawl database against a model: whatever happens, and however often the process
 //! dies in between, each URL is handed out until it is committed, never twice at once, in the order
-//! of first appearance, and nothing is lost.
+//! of priority and first appearance, and nothing is lost.
 
 mod blocked_hosts;
 mod host_key_taken;
@@ -33,6 +33,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0u8..12).prop_map(Step::CommitBut),
         2 => Just(Step::CommitAway),
         2 => Just(Step::Safe),
+        1 => (0u8..10).prop_map(Step::Prioritize),
+        4 => Just(Step::Reorder),
         1 => Just(Step::Kill),
     ]
 }
@@ -191,6 +193,25 @@ fn a_host_that_was_called_is_counted_once_over_a_kill() {
     for step in [Step::Call(1), Step::Commit, Step::Kill, Step::Find(vec![1]), Step::Commit] {
         model.take(step);
     }
+}
+
+/// What is on the workbench stays there; a kill in the midst begins the scan anew.
+#[test]
+fn queued_urls_are_reordered_in_steps() {
+    let mut model = Model::new(4);
+    model.take(Step::Find((0..400).collect()));
+    model.take(Step::Commit);
+    model.take(Step::Want(2));
+    for n in [3, 1, 5, 0] {
+        model.take(Step::Prioritize(n));
+        (0..20).for_each(|_| model.take(Step::Reorder));
+        model.take(Step::Kill);
+        model.take(Step::Want(2));
+        (0..200).for_each(|_| model.take(Step::Reorder));
+        assert!(!model.is_reordering(), "the scan does not end");
+        model.recount();
+    }
+    model.drain();
 }
 
 #[test]

@@ -6,11 +6,14 @@ mod workbench;
 use super::super::CrawlDb;
 use crate::messages::{Commit, PageEnd, PendingPage};
 use crate::messages::{
-    Fact, Finder, Found, LinkKind, Queued, RobotsRecord, ToFrontier, ToWorkbench,
+    Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, PRIORITY_PENDING, Queued, RobotsRecord,
+    ToFrontier, ToWorkbench,
 };
-use crate::storage::{Database, Family};
+use crate::storage::values::decode_queued;
+use crate::storage::{Database, Family, keys};
 use crivello_common::config::{Limits, Settings};
 use crivello_common::failure::Failure;
+use crivello_common::fields::priority::PriorityRule;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::HostState;
@@ -53,6 +56,10 @@ pub enum Step {
     CommitAway,
     /// Acknowledgement of all links so far.
     Safe,
+    /// A new value of `links.priority`.
+    Prioritize(u8),
+    /// A step of the reordering that follows.
+    Reorder,
     Kill,
 }
 
@@ -82,10 +89,13 @@ pub struct Model {
     pub changes: Vec<Fact>,
     /// True if other agents' facts are among the rows.
     merged: bool,
+    /// True if the priorities have been changed.
+    is_prioritized: bool,
+    /// URLs that were on the workbench at some time: a change of priorities may have skipped them.
+    handed_out: BTreeSet<UrlHash>,
     found: BTreeSet<UrlHash>,
     dealt_with: BTreeSet<UrlHash>,
     found_open: BTreeSet<UrlHash>,
-    dropping: BTreeSet<HostKey>,
     pages_by_domain: BTreeMap<GroupHash, u64>,
 }
 
@@ -112,10 +122,11 @@ impl Model {
             pending_pages: Vec::new(),
             changes: Vec::new(),
             merged: false,
+            is_prioritized: false,
+            handed_out: BTreeSet::new(),
             found: BTreeSet::new(),
             dealt_with: BTreeSet::new(),
             found_open: BTreeSet::new(),
-            dropping: BTreeSet::new(),
             pages_by_domain: BTreeMap::new(),
         };
         model.open();
@@ -135,6 +146,10 @@ impl Model {
 
     fn crawldb(&mut self) -> &mut CrawlDb {
         self.crawldb.as_mut().unwrap()
+    }
+
+    pub fn is_reordering(&mut self) -> bool {
+        self.crawldb().is_reordering()
     }
 
     pub fn pages(&mut self) -> u64 {
@@ -182,7 +197,64 @@ impl Model {
         let hash = KeyedHasher::with_public_key().url(&url);
         // Any class may find any URL; the limits are far away.
         let finder = Finder::from_code((n / 3 % 16) as u8).unwrap();
-        Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder }
+        Found {
+            host,
+            hash,
+            depth: 0,
+            redirects: 0,
+            kind: LinkKind::Page,
+            finder,
+            priority: self.priority(&url),
+            url,
+        }
+    }
+
+    fn priority(&self, url: &CrawlUrl) -> u8 {
+        let rule = PriorityRule::compile(&self.settings.live.links.priority).unwrap();
+        rule.map_or(PRIORITY_DEFAULT, |rule| rule.of_row(url, 0, false))
+    }
+
+    fn prioritize(&mut self, n: u8) {
+        self.is_prioritized = true;
+        self.settings.live.links.priority = match n {
+            0 => String::new(),
+            1 => "254".to_owned(),
+            n => format!("url.text.contains(\"{n}\") ? {n} : 200 - {n}"),
+        };
+        let live = self.settings.live.clone();
+        self.crawldb().reconfigure(&live);
+        let mut open = std::mem::take(&mut self.group.found);
+        open.iter_mut().for_each(|found| found.priority = self.priority(&found.url));
+        self.group.found = open;
+    }
+
+    /// Performs a step. Checks the order of all rows after the last one.
+    fn reorder(&mut self) {
+        let now = self.now;
+        let Some(mut commit) = self.crawldb().step_reorder(now).unwrap() else { return };
+        self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
+        let of_host = |fact: &Fact| matches!(fact, Fact::Host { .. } | Fact::Robots { .. });
+        assert!(commit.changes.iter().all(of_host), "the order is no change for others");
+        self.changes.append(&mut commit.changes);
+        if self.crawldb().is_reordering() || self.merged {
+            return;
+        }
+        let mut rows = Vec::new();
+        let disk = self.disk.as_ref().unwrap();
+        disk.walk(Family::Frontier, &[], &[0xff; 30], |key, value| {
+            let (host, queue_key) = keys::read_frontier(key)?;
+            rows.push((host, decode_queued(queue_key, value)?));
+            Ok(true)
+        })
+        .unwrap();
+        for (host, row) in rows {
+            let is_pending = row.queue_key.priority == PRIORITY_PENDING;
+            if is_pending || self.handed_out.contains(&row.hash) {
+                continue;
+            }
+            let url = CrawlUrl::from_parts(row.origin, &self.names[&host], &row.path);
+            assert_eq!(row.queue_key.priority, self.priority(&url), "{url}");
+        }
     }
 
     fn host_rows(&self) -> u64 {
@@ -239,6 +311,8 @@ impl Model {
                 self.group.routing.sent_links = vec![true; self.group.pages.len()];
                 self.commit();
             }
+            Step::Prioritize(n) => self.prioritize(n),
+            Step::Reorder => self.reorder(),
             Step::Safe => self.group.routing.released.append(&mut self.pending_pages),
             Step::Kill => self.kill(),
         }
@@ -256,6 +330,7 @@ impl Model {
         for note in notes {
             match note {
                 ToWorkbench::Due(due) => {
+                    self.handed_out.extend(due.urls.iter().map(|url| url.hash));
                     self.check_window(due.host, &due.urls);
                     let called = due.urls.is_empty();
                     let (window, pages_left) = (due.urls, due.pages_left);
@@ -264,6 +339,7 @@ impl Model {
                     assert!(before.is_none(), "a host was handed out twice");
                 }
                 ToWorkbench::MoreUrls { host, urls, .. } => {
+                    self.handed_out.extend(urls.iter().map(|url| url.hash));
                     self.check_window(host, &urls);
                     self.workbench.get_mut(&host).unwrap().window.extend(urls);
                 }
@@ -274,10 +350,11 @@ impl Model {
         }
     }
 
-    /// Checks that no URL is finished or handed out already, and that all are in the order of first
-    /// appearance.
+    /// Checks that no URL is finished or handed out already, and that all are in the order of
+    /// priority, then of first appearance.
     fn check_window(&self, host: HostKey, urls: &[Queued]) {
-        let mut last = self.workbench.get(&host).and_then(|d| d.window.last()).map(|u| u.queue_key);
+        let before = self.workbench.get(&host).filter(|_| !self.is_prioritized);
+        let mut last = before.and_then(|host| host.window.last()).map(|url| url.queue_key);
         for url in urls {
             assert!(last < Some(url.queue_key), "out of order");
             last = Some(url.queue_key);
@@ -339,11 +416,11 @@ impl Model {
         self.group = Commit::default();
         self.found_open.clear();
         self.workbench.clear();
-        self.dropping.clear();
         (self.crawldb, self.disk) = (None, None);
         self.open();
         // Their senders got no acknowledgement, so they send them again.
-        for found in lost {
+        for mut found in lost {
+            found.priority = self.priority(&found.url);
             self.found_open.insert(found.hash);
             self.group.found.push(found);
         }
@@ -354,6 +431,7 @@ impl Model {
         for _ in 0..2_000 {
             self.now = self.now + Duration::from_secs(2);
             self.take(Step::Safe);
+            self.take(Step::Reorder);
             self.commit();
             if self.crawldb().totals().queued == 0 && self.pending_pages.is_empty() {
                 return;

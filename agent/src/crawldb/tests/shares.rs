@@ -2,7 +2,9 @@
 //! exist makes room.
 
 use super::super::CrawlDb;
-use crate::messages::{Commit, Finder, Found, LinkKind, SieveResult, ToFrontier, ToWorkbench};
+use crate::messages::{
+    Commit, Finder, Found, LinkKind, PRIORITY_DEFAULT, SieveResult, ToFrontier, ToWorkbench,
+};
 use crate::storage::Database;
 use crivello_common::config::{Limits, Settings, SieveKind};
 use crivello_common::discard::Discard;
@@ -29,7 +31,16 @@ fn found(url: &str, from: &str) -> Found {
         "seed" => Finder::SEED,
         _ => Finder::of_link(hasher.group(from), host.group),
     };
-    Found { url, host, hash, depth: 1, kind: LinkKind::Page, finder }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 1,
+        redirects: 0,
+        kind: LinkKind::Page,
+        finder,
+        priority: PRIORITY_DEFAULT,
+    }
 }
 
 fn victim(from: &str, name: &str) -> Found {

@@ -3,7 +3,7 @@
 
 use super::super::CrawlDb;
 use crate::messages::Commit;
-use crate::messages::{Finder, Found, LinkKind};
+use crate::messages::{Finder, Found, LinkKind, PRIORITY_DEFAULT};
 use crate::storage::{Batch, Database};
 use crivello_common::config::{Settings, SieveKind};
 use crivello_common::identity::KeyedHasher;
@@ -26,7 +26,16 @@ fn found(n: u64) -> Found {
     let url = CrawlUrl::parse(&format!("http://h{}.site{}.test/{n}", n % 9, n % 4)).unwrap();
     let hasher = KeyedHasher::with_public_key();
     let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
-    Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 0,
+        redirects: 0,
+        kind: LinkKind::Page,
+        finder: Finder::SEED,
+        priority: PRIORITY_DEFAULT,
+    }
 }
 
 impl TestCrawlDb {

@@ -1,7 +1,9 @@
 //! Tests of the wait after a group is taken over from a dead agent.
 
 use super::super::CrawlDb;
-use crate::messages::{Commit, Finder, Found, LinkKind, RobotsRecord, ToFrontier, ToWorkbench};
+use crate::messages::{
+    Commit, Finder, Found, LinkKind, PRIORITY_DEFAULT, RobotsRecord, ToFrontier, ToWorkbench,
+};
 use crate::storage::values::HostRow;
 use crate::storage::{Database, Family, Row, keys};
 use crivello_common::config::Settings;
@@ -63,8 +65,10 @@ fn add(db: &mut TestCrawlDb, url: &str, robots: &str, visited: bool) -> HostKey 
         host,
         hash,
         depth: 0,
+        redirects: 0,
         kind: LinkKind::Page,
         finder: Finder::SEED,
+        priority: PRIORITY_DEFAULT,
     }]);
     // As if the workbench had it.
     db.crawldb.frontier.hosts.load(&[host]).unwrap();
@@ -159,7 +163,16 @@ fn no_host_is_handed_out_before_all_rest_after_a_take_over_even_after_a_restart(
     let url = CrawlUrl::parse("http://www.slow.example/new").unwrap();
     let hash = KeyedHasher::with_public_key().url(&url);
     let (kind, finder) = (LinkKind::Page, Finder::SEED);
-    db.commit(vec![Found { url, host, hash, depth: 0, kind, finder }]);
+    db.commit(vec![Found {
+        url,
+        host,
+        hash,
+        depth: 0,
+        redirects: 0,
+        kind,
+        finder,
+        priority: PRIORITY_DEFAULT,
+    }]);
     assert_eq!(handed_out(&mut db, T), 0);
     let commit = db.crawldb.step_job(T).unwrap().unwrap();
     db.disk.commit(&commit.batch).unwrap();

@@ -110,7 +110,7 @@ fn read(
         }
         Family::Frontier => {
             let (host, queue_key) = keys::read_frontier(key)?;
-            let (name, url) = (names.of(host)?, decode_queued(queue_key, value)?);
+            let (name, url) = (names.of(host)?, decode_queued(queue_key.for_others(), value)?);
             Some(Fact::Queued { host, name, url })
         }
         _ => match Seen::decode(value)? {

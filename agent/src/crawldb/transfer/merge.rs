@@ -150,7 +150,16 @@ impl CrawlDb {
                     if before.finder != ours.finder && queue_key.priority != PRIORITY_PENDING {
                         self.frontier.change_finder(host.group, &before, ours.finder)?;
                     }
-                    self.frontier.write_queued(batch, host, &ours);
+                    if ours.queue_key == queue_key || self.frontier.is_checked_out(host, queue_key)
+                    {
+                        ours.queue_key = queue_key;
+                        self.frontier.write_queued(batch, host, &ours);
+                    } else {
+                        let moved = Queued { queue_key, ..ours.clone() };
+                        let priority = ours.queue_key.priority;
+                        self.frontier.set_priority(batch, host, &moved, priority);
+                        known.seen.insert(key, Seen::Queued(Some((host.host, ours.queue_key))));
+                    }
                     if let Some(entry) = self.frontier.hosts.get(host) {
                         self.frontier.changes.queued(host, &entry.row.name, &ours);
                     }
@@ -158,7 +167,8 @@ impl CrawlDb {
                 }
             }
             _ => {
-                let url = Queued { queue_key: self.frontier.next_queue_key(), ..theirs.clone() };
+                let queue_key = self.frontier.next_queue_key(theirs.queue_key.priority);
+                let url = Queued { queue_key, ..theirs.clone() };
                 self.frontier.totals.seen += u64::from(!lost);
                 let was_success =
                     matches!(before, Some(Seen::Done(outcome)) if outcome.is_success());

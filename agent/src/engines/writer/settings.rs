@@ -8,7 +8,7 @@ use std::time::Duration;
 const STEP_PAUSE: Duration = Duration::from_millis(2);
 
 impl Writer {
-    /// Applies new settings, and continues to drop URLs of blocked hosts.
+    /// Applies new settings, and continues to drop URLs of blocked hosts and to reorder all others.
     pub(super) fn apply_settings(&mut self, now: Timestamp) -> Result<(), WriterError> {
         let live = &self.shared.live;
         let crawldb = &mut self.stores.crawldb;
@@ -24,12 +24,17 @@ impl Writer {
         if crawldb.blocked_hosts().is_active() {
             crawldb.step_block_scan(now)?;
         }
-        if crawldb.blocked_hosts().is_scanning() {
+        if crawldb.blocked_hosts().is_scanning() || crawldb.is_reordering() {
             self.serve_at = now + STEP_PAUSE;
         }
         let changes = Some(crawldb.blocked_hosts().changes());
         if std::mem::replace(&mut self.blocks_reported, changes) != changes {
             *live.blocks.lock() = crawldb.blocked_hosts().counts();
+        }
+        if !self.replication.is_transferring()
+            && let Some(commit) = self.stores.crawldb.step_reorder(now)?
+        {
+            self.write(commit, now)?;
         }
         Ok(())
     }

@@ -114,6 +114,7 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
         origin,
         path: (*path).into(),
         depth: 0,
+        redirects: 0,
         attempts: 0,
         kind: crate::messages::LinkKind::Page,
         finder: crate::messages::Finder::SEED,

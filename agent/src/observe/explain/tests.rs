@@ -105,6 +105,7 @@ fn queued(url: &CrawlUrl, queue_key: At) -> Queued {
         origin: url.origin(),
         path: url.path_and_query().into(),
         depth: 3,
+        redirects: 0,
         attempts: 1,
         kind: LinkKind::Page,
         finder: Finder::SEED,

@@ -1,4 +1,4 @@
-//! Selection of the links to follow.
+//! Selection of the links to follow, and their priorities.
 //!
 //! - *Input:* the hrefs of a page with the URL they are relative to; single URLs (seeds, the sitemaps
 //!   that robots.txt names).
@@ -19,6 +19,7 @@ use budget::{LinkBudget, SITEMAP_BYTES};
 use crivello_common::config::{Blocklist, Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::fields::link::{LinkRecord, ParentRecord, compile_condition};
+use crivello_common::fields::priority::{PRIORITY_DEFAULT, PriorityRule};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::ports::PortPolicy;
@@ -33,6 +34,10 @@ use std::collections::HashSet;
 
 pub use scope::{LinksError, RejectingRule};
 
+/// Maximum number of redirects in a row whose targets keep the depth of a seed. Chains of a few are
+/// usual: https, `www.`, language.
+const SEED_REDIRECTS_MAX: u8 = 5;
+
 /// The page on which links are found.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent<'a> {
@@ -44,6 +49,22 @@ pub struct Parent<'a> {
     pub kind: LinkKind,
     /// Number of links from a seed.
     pub depth: u16,
+    /// Number of redirects that led to it from a seed, whose depth it has; otherwise 0.
+    pub redirects: u8,
+    /// True if it is a redirect itself.
+    pub is_redirect: bool,
+}
+
+impl Parent<'_> {
+    /// Returns the depth of its links, and the number of redirects that led to them from a seed. The
+    /// target of a seed's redirect has the seed's depth, so that a list of seeds can be crawled alone.
+    const fn distance_of_links(&self) -> (u16, u8) {
+        if self.is_redirect && self.depth == 0 && self.redirects < SEED_REDIRECTS_MAX {
+            (0, self.redirects + 1)
+        } else {
+            (self.depth.saturating_add(1), 0)
+        }
+    }
 }
 
 /// The rules of a crawl, compiled: rewriting, scope, condition, trap guards and limits.
@@ -52,6 +73,7 @@ pub struct LinkRules {
     rewriter: Option<Rewriter>,
     scope: Scope,
     admit: Option<Expression>,
+    priority: Option<PriorityRule>,
     shape: Shape,
     depth_max: Option<u16>,
     per_page_max: usize,
@@ -75,6 +97,7 @@ impl LinkRules {
             rewriter: Rewriter::compile(&links.rewrite, &links.drop_parameters),
             scope: Scope::compile(&links.include, &links.exclude)?,
             admit: compile_condition(&links.admit).map_err(LinksError::Condition)?,
+            priority: PriorityRule::compile(&links.priority).map_err(LinksError::Priority)?,
             shape: Shape {
                 length_max: links.url_length_max as usize,
                 repeats_max: links.repeated_segments_max as usize,
@@ -97,7 +120,8 @@ impl LinkRules {
     /// [`LinksError`] if a regular expression or a condition does not compile.
     pub fn check(live: &Live) -> Result<(), LinksError> {
         Scope::compile(&live.links.include, &live.links.exclude)?;
-        compile_condition(&live.links.admit).map_err(LinksError::Condition).map(drop)
+        compile_condition(&live.links.admit).map_err(LinksError::Condition)?;
+        PriorityRule::compile(&live.links.priority).map_err(LinksError::Priority).map(drop)
     }
 
     /// Returns `url` as `links.rewrite` and `links.drop-parameters` say.
@@ -125,10 +149,13 @@ impl LinkRules {
     /// [`Discard::OutOfScope`], [`Discard::NotAdmitted`] or [`Discard::ConditionFailed`].
     pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
         let url = self.rewrite(url);
-        self.judge(&seed(&url, depth, kind))?;
+        let record = seed(&url, depth, kind);
+        self.judge(&record)?;
+        let priority = self.priority(&record);
         let host = self.hasher.host_key(url.host());
         let hash = self.hasher.url(&url);
-        Ok(Found { url, host, hash, depth, kind, finder: Finder::SEED })
+        let finder = Finder::SEED;
+        Ok(Found { url, host, hash, depth, redirects: 0, kind, finder, priority })
     }
 
     /// Returns the include or exclude rule that rejects `url`; `None` for a URL within the scope.
@@ -165,7 +192,7 @@ impl LinkRules {
     ) -> (Vec<Found>, DiscardTally) {
         let mut budget = self.budget(base, parent.kind);
         let base = Base::new(base);
-        let depth = parent.depth.saturating_add(1);
+        let (depth, redirects) = parent.distance_of_links();
         let n_hrefs = hrefs.size_hint().0.min(budget.links);
         let mut seen =
             HashSet::<UrlHash, _>::with_capacity_and_hasher(n_hrefs, RandomState::default());
@@ -199,14 +226,20 @@ impl LinkRules {
             };
             match self.judge(&record).and_then(|()| budget.take(url.as_str().len())) {
                 Ok(()) => {
+                    let priority = self.priority(&record);
                     let host: HostKey = hosts.key(url.host());
                     let finder = Finder::of_link(parent.group, host.group);
-                    links.push(Found { url, host, hash, depth, kind, finder });
+                    let found = Found { url, host, hash, depth, redirects, kind, finder, priority };
+                    links.push(found);
                 }
                 Err(reason) => tally.count(reason),
             }
         }
         (links, tally)
+    }
+
+    fn priority(&self, link: &LinkRecord<'_>) -> u8 {
+        self.priority.as_ref().map_or(PRIORITY_DEFAULT, |rule| rule.priority(link))
     }
 
     fn budget(&self, base: &url::Url, kind: LinkKind) -> LinkBudget {

@@ -21,6 +21,9 @@ pub enum LinksError {
     /// The condition of the links does not compile.
     #[error("links.admit: {0}")]
     Condition(String),
+    /// The expression for priorities does not compile.
+    #[error("links.priority: {0}")]
+    Priority(String),
 }
 
 /// The compiled rules. A URL is within the scope if it matches one of `include` (or there is none)

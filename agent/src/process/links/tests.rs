@@ -25,8 +25,10 @@ fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> LinkRule {
 fn parent(kind: LinkKind, depth: u16) -> Parent<'static> {
     static URL: LazyLock<CrawlUrl> =
         LazyLock::new(|| CrawlUrl::parse("http://example.com/").unwrap());
-    let page = ParentRecord { url: &URL, status: 200, bytes: 1_000 };
-    Parent { page, group: KeyedHasher::with_public_key().group("example.com"), kind, depth }
+    let page =
+        ParentRecord { url: &URL, status: 200, bytes: 1_000, text_length: 0, language: "und" };
+    let group = KeyedHasher::with_public_key().group("example.com");
+    Parent { page, group, kind, depth, redirects: 0, is_redirect: false }
 }
 
 fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {
@@ -123,6 +125,29 @@ fn a_condition_judges_links_last() {
     ] {
         assert_eq!(rules.refusing_condition(&url(text)).as_deref(), reason, "{text}");
     }
+}
+
+/// A list of seeds with `limits.depth-max = 0` is crawled whole, although some of them have moved.
+#[test]
+fn redirects_of_a_seed_keep_its_depth_for_a_few_hops() {
+    let rules = rules(|s| s.live.limits.depth_max = Some(0));
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let target = |parent: Parent<'_>| {
+        let hrefs = [("https://www.example.com/", LinkKind::Page, false)].into_iter();
+        let (links, discards) = rules.collect(&base, hrefs, parent);
+        let found = links.first().map(|link| (link.depth, link.redirects));
+        assert_eq!(discards.get(Discard::Depth), u64::from(found.is_none()));
+        found
+    };
+    let seed = parent(LinkKind::Page, 0);
+    assert_eq!(target(seed), None, "a link of a seed");
+    let mut redirect = Parent { is_redirect: true, ..seed };
+    for hop in 1..=SEED_REDIRECTS_MAX {
+        assert_eq!(target(redirect), Some((0, hop)));
+        redirect.redirects = hop;
+    }
+    assert_eq!(target(redirect), None, "a chain without an end");
+    assert_eq!(target(Parent { is_redirect: true, ..parent(LinkKind::Page, 1) }), None);
 }
 
 #[test]

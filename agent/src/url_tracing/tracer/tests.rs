@@ -71,8 +71,10 @@ fn url_on_every_page_is_recorded_a_few_times() {
         url,
         host,
         depth: 1,
+        redirects: 0,
         kind: crate::messages::LinkKind::Page,
         finder: crate::messages::Finder::SEED,
+        priority: crate::messages::PRIORITY_DEFAULT,
     };
     let recorded = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
     assert_eq!(recorded, usize::from(crate::limits::FOUND_A_URL));

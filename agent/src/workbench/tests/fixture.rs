@@ -43,6 +43,7 @@ pub fn url(origin: Origin, seq: u64) -> Queued {
         origin,
         path: format!("/{seq}").into(),
         depth: 0,
+        redirects: 0,
         attempts: 0,
         kind: LinkKind::Page,
         finder: crate::messages::Finder::SEED,

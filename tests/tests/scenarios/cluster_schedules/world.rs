@@ -5,7 +5,7 @@ use super::node::Node;
 use super::store::OUTCOME;
 use super::wire::{Packet, Reply};
 use crivello_agent::cluster::InboundMsg;
-use crivello_agent::messages::{Fact, Finder, Found, LinkKind};
+use crivello_agent::messages::{Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT};
 use crivello_agent::peers::Lane;
 use crivello_agent::storage::facts::as_queued;
 use crivello_common::discard::DiscardTally;
@@ -168,7 +168,16 @@ impl Web {
     pub fn found(&self, page: Page) -> Found {
         let url = self.url(page).clone();
         let (host, hash) = (self.host(page), KeyedHasher::with_public_key().url(&url));
-        Found { url, host, hash, depth: 0, kind: LinkKind::Page, finder: Finder::SEED }
+        Found {
+            url,
+            host,
+            hash,
+            depth: 0,
+            redirects: 0,
+            kind: LinkKind::Page,
+            finder: Finder::SEED,
+            priority: PRIORITY_DEFAULT,
+        }
     }
 
     pub fn queued(&self, page: Page) -> Fact {

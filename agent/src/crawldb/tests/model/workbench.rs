@@ -64,7 +64,6 @@ impl Model {
         let unused = workbench.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::AddressDenied);
         self.crawldb().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever });
-        self.dropping.insert(host);
     }
 
     pub(super) fn reach_limit(&mut self, pick: u16) {
