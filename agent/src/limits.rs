@@ -33,8 +33,9 @@ pub const PIPELINE_BYTES_MAX: usize = 64 << 20;
 pub const NO_DELAY_VISIT_URLS: u32 = 32;
 /// Maximum time between the moment when a request leaves an agent and its arrival at the server. An
 /// agent stops fetching this long before its leases expire: another agent counts the rest of hosts
-/// and addresses that it takes over from the expiry. A quarter of a peer lease, if that is less.
-pub const REQUEST_UNDER_WAY_MAX: Duration = Duration::from_millis(100);
+/// and addresses that it takes over from the expiry. It covers the way to the other side of the world
+/// and one retransmission. A quarter of a peer lease, if that is less.
+pub const REQUEST_UNDER_WAY_MAX: Duration = Duration::from_millis(500);
 /// Capacity of the queue of hosts and URLs from the crawl database to the scheduler. Messages that
 /// find no room wait in the writer thread.
 pub const SCHEDULER_QUEUE: usize = 16_384;

@@ -1,12 +1,15 @@
 //! A host that falls due, with the head of its queue: from the crawl database to the workbench.
 
-use super::{Finder, LinkKind, PRIORITY_LAST, PRIORITY_PENDING};
+use super::{Finder, LinkKind, PRIORITY_LAST};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
+
+/// Priority of the rows of pending pages, behind all queued URLs; they are not fetched again.
+pub const PRIORITY_PENDING: u8 = u8::MAX;
 
 /// Key of a row in the frontier: unique, and in the order of fetching within a host.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]

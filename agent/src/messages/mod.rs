@@ -44,7 +44,7 @@ pub use commit::{
 pub use crivello_archive::{Truncation, WarcRecord};
 pub use crivello_common::fields::priority::{PRIORITY_DEFAULT, PRIORITY_LAST};
 pub use crivello_html::LinkKind;
-pub use due_host::{DueHost, QueueKey, Queued, RobotsRecord};
+pub use due_host::{DueHost, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
 pub use fact::Fact;
 pub use fetched::{FetchOutcome, Fetched, ReservationGuard, Response};
 pub use finder::Finder;
@@ -61,7 +61,7 @@ pub use ip_lease::{
 pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
 pub use min_host_delay::MinHostDelay;
 pub use page::{Page, PageEnd};
-pub use pending_page::{PRIORITY_PENDING, PendingPage};
+pub use pending_page::PendingPage;
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
 pub use resolution::{NameRequest, Resolution, ResolveError, Resolved};
 pub use scheduler_queues::{FetcherReply, HostQuery, SchedulerQueues};

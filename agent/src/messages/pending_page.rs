@@ -5,9 +5,6 @@ use crate::storage::values::UrlOutcome;
 use crate::storage::{RowReader, RowWriter};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 
-/// The priority of frontier rows of pending pages; they are not fetched again.
-pub const PRIORITY_PENDING: u8 = u8::MAX;
-
 /// Archived page whose links are not acknowledged yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingPage {
