@@ -1,6 +1,6 @@
 //! A page that is archived, and whose links are not acknowledged by their owners yet.
 
-use super::QueueKey;
+use super::{PRIORITY_PENDING, QueueKey};
 use crate::storage::values::UrlOutcome;
 use crate::storage::{RowReader, RowWriter};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
