@@ -34,7 +34,8 @@ closed_set! {
         AddressDenied = 12 => "address-denied",
         /// All attempts failed. Failures are counted by kind.
         GaveUp = 13 => "gave-up",
-        /// The page has more links than `links.per-page-max`, or the sitemap more than 50,000.
+        /// The page has more links than `links.per-page-max`, or the sitemap more than 50,000 entries,
+        /// or as many images, videos and alternates.
         TooManyLinks = 14 => "too-many-links",
         /// The domain has more hosts than `limits.hosts-per-domain-max`. The URL is not marked as
         /// seen.
@@ -73,6 +74,18 @@ closed_set! {
         NotArchived = 29 => "not-archived",
         /// `pages.keep` has no value, or none of its three: the page is archived.
         KeepFailed = 30 => "keep-failed",
+        /// A sitemap of another host lists the URL, and the robots.txt of the URL's host is not known
+        /// to name that sitemap. The URL is not marked as seen.
+        ForeignInSitemap = 31 => "foreign-in-sitemap",
+        /// A sitemap lists a URL that is not absolute.
+        RelativeInSitemap = 32 => "relative-in-sitemap",
+        /// A date of a sitemap or a feed is in the future, or is no date. It is ignored; the page is
+        /// fetched.
+        DateIgnored = 33 => "date-ignored",
+        /// A sitemap is longer than 50 MiB, or compressed too much: the rest of it is not read.
+        SitemapTooLarge = 34 => "sitemap-too-large",
+        /// A sitemap or a feed is cut off, or is not XML from some place on: the rest is not read.
+        SitemapDamaged = 35 => "sitemap-damaged",
     }
 }
 
@@ -125,13 +138,30 @@ impl Discard {
             Self::ConditionFailed => "links.admit has no value",
             Self::NotArchived => "pages.keep says that the page is not archived",
             Self::KeepFailed => "pages.keep has no value; the page is archived",
+            Self::ForeignInSitemap => {
+                "listed by a sitemap that the host's robots.txt does not name"
+            }
+            Self::RelativeInSitemap => "a URL in a sitemap that is not absolute",
+            Self::DateIgnored => "a date in a sitemap or feed: in the future, or no date",
+            Self::SitemapTooLarge => {
+                "a sitemap beyond 50 MiB, or compressed too much; the rest is lost"
+            }
+            Self::SitemapDamaged => {
+                "a sitemap or feed that breaks off or is no XML; the rest is lost"
+            }
         }
     }
 }
 
 /// Counts by reason, in a table of fixed size.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscardTally([u64; Discard::ALL.len()]);
+
+impl Default for DiscardTally {
+    fn default() -> Self {
+        Self([0; Discard::ALL.len()])
+    }
+}
 
 impl DiscardTally {
     /// Adds one discard.

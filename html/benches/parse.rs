@@ -4,6 +4,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crivello_common::config::{Fixed, Live};
+use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_html::{Language, LinkKind, ParseInput, Parser};
 use http::{HeaderMap, HeaderValue, header};
@@ -130,8 +131,8 @@ fn gzip(page: &[u8]) -> Vec<u8> {
 }
 
 fn read(parser: &mut Parser, url: &CrawlUrl, headers: &HeaderMap, body: &[u8]) -> usize {
-    let kind = LinkKind::Page;
-    let extract = parser.parse(ParseInput { url, status: 200, headers, body, kind });
+    let (kind, at) = (LinkKind::Page, Timestamp::ZERO);
+    let extract = parser.parse(ParseInput { url, status: 200, headers, body, kind, at });
     extract.links.map(|link| link.href.len()).sum()
 }
 
@@ -190,8 +191,8 @@ fn parse(criterion: &mut Criterion) {
 }
 
 fn main_text(parser: &mut Parser, url: &CrawlUrl, headers: &HeaderMap, body: &[u8]) -> String {
-    let kind = LinkKind::Page;
-    let page = parser.parse(ParseInput { url, status: 200, headers, body, kind });
+    let (kind, at) = (LinkKind::Page, Timestamp::ZERO);
+    let page = parser.parse(ParseInput { url, status: 200, headers, body, kind, at });
     page.main_text.map_or_else(String::new, |text| text.text.to_owned())
 }
 

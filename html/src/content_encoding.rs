@@ -30,6 +30,10 @@ pub enum DecodeProblem {
     /// Decoded only up to the cap.
     #[error("longer than allowed once decoded")]
     TooLong,
+    /// Decoded only up to a multiple of the length of the body: the body of a sitemap was made to
+    /// expand.
+    #[error("expands too much")]
+    Ratio,
     /// Decoded up to the end of the truncated stream.
     #[error("the encoded stream is cut off")]
     CutOff,
@@ -49,6 +53,7 @@ impl DecodeProblem {
             Self::UnknownCoding(_) => "unknown-coding",
             Self::TooManyCodings => "too-many-codings",
             Self::TooLong => "decoded-too-long",
+            Self::Ratio => "decoded-ratio",
             Self::CutOff => "coding-cut-off",
             Self::Corrupt => "coding-corrupt",
             Self::NotEncoded => "not-encoded",
@@ -123,7 +128,7 @@ impl Decoder {
 }
 
 /// Returns the encodings of a body, the last applied first.
-fn codings(headers: &HeaderMap) -> Result<SmallVec<[Coding; 4]>, DecodeProblem> {
+pub(super) fn codings(headers: &HeaderMap) -> Result<SmallVec<[Coding; 4]>, DecodeProblem> {
     let mut codings = SmallVec::new();
     for value in headers.get_all(CONTENT_ENCODING) {
         for name in value.as_bytes().split(|&b| b == b',') {
@@ -187,7 +192,7 @@ impl Coding {
 }
 
 /// log2 of the largest zstd window (RFC 9659): 8 MiB.
-const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+pub(super) const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Minimum number of bytes by which a buffer grows.
 const GROWTH_MIN: usize = 16 << 10;
 /// Compression ratio assumed by the first allocation.
@@ -361,7 +366,7 @@ fn gzip_head_len(bytes: &[u8]) -> Option<usize> {
 
 /// Returns true if the stream has a zlib header, according to its check bits (RFC 1950 section
 /// 2.2).
-fn is_zlib(bytes: &[u8]) -> bool {
+pub(super) fn is_zlib(bytes: &[u8]) -> bool {
     match *bytes {
         [cmf, flg, ..] => cmf & 0x0f == 8 && (u16::from(cmf) * 256 + u16::from(flg)) % 31 == 0,
         _ => false,

@@ -1,7 +1,8 @@
 //! Selection of the links of a response, and the data extracted so far.
 
-use super::links::{LinkArena, LinkKind, LinkSource, SITEMAP_URLS_MAX};
+use super::links::{LinkArena, LinkKind, LinkSource};
 use super::microsyntax::{Directives, Rel};
+use super::sitemap::{LinkDates, ListSummary, SITEMAP_URLS_MAX};
 use super::text;
 use crivello_common::config::{Fixed, Live};
 use encoding_rs::UTF_8;
@@ -62,7 +63,16 @@ pub(super) struct Extraction {
     pub to_base: bool,
     pub title: String,
     pub directives: Directives,
+    /// True if a page declares an icon.
+    pub has_icon: bool,
+    /// Dates of links, in the order of the links.
+    pub dates: Vec<LinkDates>,
+    /// Counts of a sitemap or feed; `None` for any other document.
+    pub list: Option<ListSummary>,
 }
+
+/// Number of dates that stay allocated between pages.
+const KEPT_DATES: usize = 1_024;
 
 impl Extraction {
     /// Adds a link of a text in UTF-8, unless it is empty.
@@ -79,5 +89,9 @@ impl Extraction {
         self.to_base = false;
         self.title.clear();
         self.directives = Directives::default();
+        self.has_icon = false;
+        self.dates.clear();
+        self.dates.shrink_to(KEPT_DATES);
+        self.list = None;
     }
 }

@@ -203,7 +203,9 @@ impl<T> Reader<'_, T> {
         let (Some(rel), Some(href)) = (attrs.get(Attr::Rel), attrs.get(Attr::Href)) else {
             return;
         };
-        if let Some(source) = self.filter.source_of(Rel::of(rel)) {
+        let rel = Rel::of(rel);
+        self.out.has_icon |= rel.icon;
+        if let Some(source) = self.filter.source_of(rel) {
             self.push(href, source, false);
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!  body ─► decode ─► charset ─► media ─┬─► scan ─► html ─┐
 //!          (content                    ├─► css ──────────┼─► links ─► ParsedPage
-//!           encoding)                  └─► xml ──────────┤
+//!           encoding)                  └─► sitemap ──────┤
 //!  headers ──────────────────────────────────────────────┘
 //! ```
 //! On request the HTML parser also collects the page's main text ([`MainText`]) in the same pass.
@@ -32,22 +32,26 @@ mod microsyntax;
 mod raw_text;
 mod robots_txt;
 mod scan;
+mod sitemap;
+mod sitemap_stream;
 mod tag;
 mod text;
-mod xml;
+mod utf8_reader;
 
 #[cfg(test)]
 mod tests;
 
 pub use content_encoding::{CODINGS_MAX, DecodeProblem};
-pub use links::{ExtractedLink, ExtractedLinks, LinkKind, LinkSource, SITEMAP_URLS_MAX};
+pub use links::{ExtractedLink, ExtractedLinks, LinkKind, LinkSource};
 pub use main_text::{Language, MainText, TEXT_RECIPE, TextFingerprint};
 pub use media::Media;
 pub use robots_txt::RobotsTxt;
+pub use sitemap::{LinkDates, ListSummary, SITEMAP_BYTES_MAX, SITEMAP_LINKS_MAX, SITEMAP_URLS_MAX};
 
 use content_encoding::Decoder;
 use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::Discard;
+use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, parse_cost};
 use encoding_rs::{Encoding, UTF_8};
 use extraction::{Extraction, LinkFilter};
@@ -55,8 +59,11 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use main_text::Collector;
 use media::DeclaredType;
+use sitemap_stream::SitemapStream;
 use std::borrow::Cow;
+use std::io::Read;
 use std::sync::LazyLock;
+use utf8_reader::Utf8Reader;
 
 /// A response to be parsed.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +78,8 @@ pub struct ParseInput<'a> {
     pub body: &'a [u8],
     /// Kind of the link through which the URL was found.
     pub kind: LinkKind,
+    /// Time of the request, with which dates are compared.
+    pub at: Timestamp,
 }
 
 /// The result of parsing a response.
@@ -81,7 +90,13 @@ pub struct ParsedPage<'a> {
     pub base: url::Url,
     /// Links in the order of the page, headers first, not deduplicated.
     pub links: ExtractedLinks<'a>,
-    /// Number of links beyond the greater of [`SITEMAP_URLS_MAX`] and `links.per-page-max`.
+    /// Dates of the links of a sitemap or feed, in the order of the links.
+    pub dates: &'a [LinkDates],
+    /// Counts of a sitemap or feed; `None` for any other document.
+    pub list: Option<ListSummary>,
+    /// Number of links beyond the greater of [`SITEMAP_URLS_MAX`] and `links.per-page-max`, or
+    /// beyond the bounds of a sitemap or feed: [`SITEMAP_URLS_MAX`] entries, as many images, videos
+    /// and alternates, and in all as many bytes as `fetch.decoded-size-max`.
     pub links_over: u64,
     /// True if the whole page is `nofollow` (already part of each [`ExtractedLink::nofollow`]).
     pub page_nofollow: bool,
@@ -161,6 +176,8 @@ impl Parser {
         ParsedPage {
             base,
             links: extraction.links.links(extraction.directives.nofollow),
+            dates: &extraction.dates,
+            list: extraction.list,
             links_over: extraction.links.over,
             page_nofollow: extraction.directives.nofollow,
             noindex: extraction.directives.noindex,
@@ -180,6 +197,9 @@ impl Parser {
             return BodyParse::default();
         }
         let is_sitemap = input.kind == LinkKind::Sitemap;
+        if is_sitemap && let Some(parse) = self.sitemap(input, declared) {
+            return parse;
+        }
         let decoded =
             self.decoder.decode(input.headers, input.body, self.filter.decoded_max, is_sitemap);
         let mut parse = BodyParse {
@@ -196,8 +216,52 @@ impl Parser {
         parse.media = Some(media);
         parse.charset = Some(encoding.name());
         let main_text = self.main_text.as_deref_mut();
-        parse_text(media, &text, &self.filter, &mut self.extraction, main_text);
+        parse_text(media, &text, input, &self.filter, &mut self.extraction, main_text);
+        self.add_problem(parse.problem.as_ref());
         parse
+    }
+
+    /// Parses a sitemap or feed while it is decoded; `None` if the body is neither, or has encodings
+    /// that cannot be undone.
+    fn sitemap(&mut self, input: ParseInput<'_>, declared: DeclaredType) -> Option<BodyParse> {
+        let mut stream = SitemapStream::open(input.headers, input.body).ok()?;
+        let head = stream.take_bytes(HEAD_BYTES);
+        if head.is_empty() && stream.is_damaged() {
+            self.extraction.list = Some(ListSummary { is_damaged: true, ..ListSummary::default() });
+            return Some(BodyParse { problem: stream.problem(), ..BodyParse::default() });
+        }
+        if head.is_empty() || media::is_binary(&head, declared) {
+            return None;
+        }
+        let content_type = input.headers.get(CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+        let (encoding, bom) = charset::choose(content_type, &head, input.url.host());
+        let media = media::detect(declared, input.kind, &Text::of(&head[bom..], encoding).bytes);
+        if !matches!(media, Media::Sitemap | Media::TextSitemap | Media::Feed) {
+            return None;
+        }
+        let text = Utf8Reader::new(head[bom..].chain(&mut stream), encoding);
+        sitemap::parse(text, media, input.at, &self.filter, &mut self.extraction);
+        let parse = BodyParse {
+            media: Some(media),
+            charset: Some(encoding.name()),
+            decoded_len: stream.read_bytes(),
+            problem: stream.problem(),
+        };
+        self.add_problem(parse.problem.as_ref());
+        Some(parse)
+    }
+
+    /// Adds a problem of the decoder to the counts of a sitemap or feed.
+    fn add_problem(&mut self, problem: Option<&DecodeProblem>) {
+        if let (Some(problem), Some(list)) = (problem, &mut self.extraction.list) {
+            match problem {
+                DecodeProblem::TooLong | DecodeProblem::Ratio => list.is_too_large = true,
+                DecodeProblem::CutOff | DecodeProblem::Corrupt => list.is_damaged = true,
+                _ => {}
+            }
+            // The end of a document that was cut is no damage of its own.
+            list.is_damaged &= !list.is_too_large;
+        }
     }
 
     /// Returns the page's base. If the page links to itself and its base is another URL, the base
@@ -238,6 +302,9 @@ fn page_url(page: &CrawlUrl) -> url::Url {
 static ABOUT_BLANK: LazyLock<url::Url> =
     LazyLock::new(|| url::Url::parse("about:blank").expect("about:blank is a URL"));
 
+/// Number of bytes by which the encoding and the format of a sitemap are recognized.
+const HEAD_BYTES: usize = 16 << 10;
+
 /// A page in an ASCII-compatible encoding.
 struct Text<'a> {
     bytes: Cow<'a, [u8]>,
@@ -264,6 +331,7 @@ impl<'a> Text<'a> {
 fn parse_text(
     media: Media,
     text: &Text<'_>,
+    input: ParseInput<'_>,
     filter: &LinkFilter,
     out: &mut Extraction,
     mut main_text: Option<&mut Collector>,
@@ -274,11 +342,20 @@ fn parse_text(
                 main_text.clear();
             }
             html::parse(&text.bytes, text.encoding, text.query_encoding, filter, out, main_text);
+            if filter.images && !out.has_icon {
+                favicon(input.url, out);
+            }
         }
-        Media::Sitemap => xml::parse(&text.as_str(), LinkSource::Sitemap, out),
-        Media::Feed => xml::parse(&text.as_str(), LinkSource::Feed, out),
-        Media::TextSitemap => xml::parse_lines(&text.as_str(), out),
+        Media::Sitemap | Media::Feed | Media::TextSitemap => {
+            sitemap::parse(text.as_str().as_bytes(), media, input.at, filter, out);
+        }
         Media::StyleSheet => css::parse(&text.as_str(), filter, out),
         Media::Other => {}
     }
+}
+
+/// Adds the icon that a browser requests for a page that declares none.
+fn favicon(page: &CrawlUrl, out: &mut Extraction) {
+    let url = format!("{}/favicon.ico", page.origin().on_host(page.host()));
+    out.links.push(&url, LinkKind::Page, LinkSource::Favicon, false);
 }

@@ -13,10 +13,6 @@ pub enum LinkKind {
     Sitemap = 1,
 }
 
-/// Maximum number of URLs read from one sitemap (sitemaps.org), and the minimum limit on links for
-/// any document. Links beyond it are counted but not read.
-pub const SITEMAP_URLS_MAX: usize = 50_000;
-
 /// A link as written in a page, not yet resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExtractedLink<'a> {
@@ -58,10 +54,26 @@ closed_set! {
         Script => "script/@src",
         /// The `Location` header of a redirect.
         Location => "Location",
-        /// A sitemap or a sitemap index.
+        /// `loc` of a sitemap or a sitemap index, or a line of a sitemap that is a list.
         Sitemap => "sitemap",
+        /// `image:loc` or `video:thumbnail_loc` of a sitemap.
+        SitemapImage => "sitemap/image",
+        /// `video:content_loc` or `video:player_loc` of a sitemap.
+        SitemapVideo => "sitemap/video",
+        /// `xhtml:link` of a sitemap: the page in another language, or for other devices.
+        SitemapAlternate => "sitemap/alternate",
         /// RSS or Atom.
         Feed => "feed",
+        /// `/favicon.ico`, which browsers request for a page that declares no icon.
+        Favicon => "/favicon.ico",
+    }
+}
+
+impl LinkSource {
+    /// Returns true for an entry of a sitemap or a feed.
+    #[must_use]
+    pub const fn is_entry(self) -> bool {
+        matches!(self, Self::Sitemap | Self::Feed)
     }
 }
 
@@ -128,6 +140,22 @@ impl LinkArena {
         self.entries.shrink_to(KEPT_LINKS);
         self.links_max = links_max;
         self.over = 0;
+    }
+
+    /// Allows at least `links_max` links.
+    pub(super) fn allow(&mut self, links_max: usize) {
+        self.links_max = self.links_max.max(links_max);
+    }
+
+    /// Returns the number of links.
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the index and the source of each link from index `first` on.
+    pub(super) fn sources(&self, first: usize) -> impl Iterator<Item = (u32, LinkSource)> {
+        let entries = self.entries.iter().enumerate().skip(first);
+        entries.map(|(index, entry)| (index as u32, entry.source))
     }
 
     /// Adds a link.

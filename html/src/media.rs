@@ -138,10 +138,8 @@ fn first_tag(body: &[u8]) -> Root {
     let Some(tag) = rest.strip_prefix(b"<") else {
         return Root::None;
     };
-    let declared = tag.strip_prefix(b"!").is_some_and(|d| {
-        d.get(..7).is_some_and(|word| word.eq_ignore_ascii_case(b"doctype"))
-            && d[7..].trim_ascii_start().get(..4).is_some_and(|n| n.eq_ignore_ascii_case(b"html"))
-    });
+    let declared = after_word(tag, b"!doctype")
+        .is_some_and(|rest| after_word(rest.trim_ascii_start(), b"html").is_some());
     let end =
         tag.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b'>' | b'/'));
     let Some(name) = end.map(|end| &tag[..end]) else {
@@ -171,8 +169,28 @@ fn after_prolog(text: &[u8]) -> Option<&[u8]> {
     } else if text.starts_with(b"<?") {
         b"?>"
     } else {
-        return None;
+        return after_doctype(text);
     };
     let at = memchr::memmem::find(text, end)?;
     Some(&text[at + end.len()..])
+}
+
+/// Returns the text after a doctype other than HTML's, also one with declarations in brackets.
+fn after_doctype(text: &[u8]) -> Option<&[u8]> {
+    let rest = after_word(text, b"<!doctype")?.trim_ascii_start();
+    if after_word(rest, b"html").is_some() {
+        return None;
+    }
+    let mut end = memchr::memchr2(b'[', b'>', rest)?;
+    if rest[end] == b'[' {
+        end += memchr::memchr(b']', &rest[end..])?;
+        end += memchr::memchr(b'>', &rest[end..])?;
+    }
+    Some(&rest[end + 1..])
+}
+
+/// Returns the text after `word`, if `text` begins with it, ignoring case.
+fn after_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
+    let (head, rest) = text.split_at_checked(word.len())?;
+    head.eq_ignore_ascii_case(word).then_some(rest)
 }

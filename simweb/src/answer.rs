@@ -192,6 +192,11 @@ fn robots(world: &World, at: Target) -> SimResponse {
             answer.body = coding::gzip(&answer.body).into();
             answer.with("Content-Encoding", "gzip")
         }
+        Robots::SitemapOn { .. } if at.route == Route::Robots => {
+            let sitemap = world.sitemap_of(at.host).map(|at| world.url(at)).unwrap_or_default();
+            let text = format!("User-agent: *\nDisallow:\nSitemap: {sitemap}\n");
+            SimResponse::new(200, "text/plain", text)
+        }
         Robots::Status(code) => SimResponse::brief(*code),
         Robots::Silent => SimResponse { manner: Manner::Silent, ..SimResponse::default() },
         Robots::Reset => SimResponse { manner: Manner::Reset, ..SimResponse::default() },
@@ -214,7 +219,7 @@ fn place(world: &World, at: Target, request: &Request) -> SimResponse {
     }
     match at.route {
         Route::Page(page) => ordinary(world, at, page, request),
-        Route::SitemapIndex | Route::Sitemap(0) => {
+        Route::SitemapIndex | Route::Sitemap(0) | Route::SitemapFor(_) => {
             SimResponse::new(200, "application/xml", page::sitemap(world, at))
         }
         Route::Sitemap(_) => {

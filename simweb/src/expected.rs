@@ -33,6 +33,8 @@ pub struct Limits {
     pub repeated_segments_max: u32,
     /// True if sitemaps are fetched.
     pub sitemaps: bool,
+    /// True if images are fetched: `/favicon.ico` of each host may be.
+    pub images: bool,
     /// True if `nofollow` is respected.
     pub respect_nofollow: bool,
     /// Only hosts that equal one of these or lie below one; empty admits all.
@@ -50,6 +52,7 @@ impl Default for Limits {
             pages_per_domain_max: None,
             repeated_segments_max: 3,
             sitemaps: true,
+            images: false,
             respect_nofollow: true,
             host_suffixes: Vec::new(),
             path_prefixes_excluded: Vec::new(),
@@ -108,7 +111,7 @@ pub struct Expectation {
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// Every URL that may be fetched, except robots.txt and URLs of endless hosts. Foreign links
-    /// may be fetched.
+    /// and icons may be fetched.
     pub urls: HashMap<String, Expectation>,
     /// Endless hosts: any of their URLs that robots.txt allows may be fetched. Hosts below them are
     /// endless too.
@@ -132,9 +135,15 @@ impl Expected {
             .filter(|&id| is_endless(world, id))
             .map(|id| world.names().name(HostRef::new(id)).to_string())
             .collect();
+        let icons: Vec<String> = match limits.images {
+            true => {
+                places.keys().map(|at| format!("{}/favicon.ico", world.origin(at.host))).collect()
+            }
+            false => Vec::new(),
+        };
         let mut urls: HashMap<_, _> =
             places.into_iter().map(|(at, due)| (world.url(at), due)).collect();
-        for url in foreign_links(world) {
+        for url in foreign_links(world).chain(icons) {
             urls.entry(url).or_insert(Expectation { must: false, repeat: true });
         }
         Self { urls, endless }
@@ -184,9 +193,8 @@ impl Walk<'_> {
             }
             self.places.entry(at).or_insert(Expectation { must: self.certain_only, ..due });
             let mut next = self.leads_to(at);
-            let has_sitemaps = self.world.robots(at.host.id).n_in_sitemaps() > 0;
-            if hosts.insert(at.host) && self.limits.sitemaps && has_sitemaps {
-                next.push(Target { host: at.host, route: Route::SitemapIndex });
+            if hosts.insert(at.host) && self.limits.sitemaps {
+                next.extend(self.world.sitemap_of(at.host));
             }
             for target in next {
                 if seen.insert(target) {
@@ -267,7 +275,7 @@ impl Walk<'_> {
         {
             return Vec::new();
         }
-        if matches!(at.route, Route::SitemapIndex | Route::Sitemap(_)) {
+        if at.route.is_sitemap() {
             return world.sitemap_entries(at);
         }
         let follow = !self.limits.respect_nofollow;

@@ -4,6 +4,7 @@
 use crate::character::{Content, Manner, PageKind};
 use crate::draw::{skewed, unit};
 use crate::names::HostRef;
+use crate::robots::Robots;
 use crate::route::Route;
 use crate::world::{Target, World, draw};
 
@@ -166,7 +167,10 @@ impl World {
             (Route::Nofollowed(i), _) => i <= 3,
             (Route::Loop(k), Content::Loop(n)) | (Route::Chain(k), Content::Chain(n)) => k < *n,
             (Route::Day(_), Content::Calendar) | (Route::Segments(_), Content::Segments) => true,
-            (Route::SitemapIndex, _) => self.n_hidden(at.host.id) > 0,
+            (Route::SitemapIndex, _) => self.sitemap_of(at.host) == Some(at),
+            (Route::SitemapFor(id), _) => {
+                id < self.names().len() && self.sitemap_of(HostRef::new(id)) == Some(at)
+            }
             (Route::Sitemap(k), _) => u32::from(k) * HIDDEN_PER_SITEMAP < self.n_hidden(at.host.id),
             (Route::Hidden(i), _) => i < self.n_hidden(at.host.id),
             _ => false,
@@ -177,6 +181,30 @@ impl World {
     #[must_use]
     pub fn n_hidden(&self, id: u32) -> u32 {
         self.robots(id).n_in_sitemaps().min(HIDDEN_PER_SITEMAP * 250)
+    }
+
+    /// Returns the sitemap that the robots.txt of a host names.
+    #[must_use]
+    pub fn sitemap_of(&self, host: HostRef) -> Option<Target> {
+        if self.n_hidden(host.id) == 0 {
+            return None;
+        }
+        match self.robots(host.id) {
+            Robots::SitemapOn { host: name, .. } => {
+                let route = Route::SitemapFor(host.id);
+                Some(Target { host: self.host(name)?, route })
+            }
+            _ => Some(Target { host, route: Route::SitemapIndex }),
+        }
+    }
+
+    /// Returns a host other than those that a sitemap may list, which permits nothing.
+    #[must_use]
+    pub fn stranger_to(&self, sitemap: Target) -> Option<HostRef> {
+        let Route::SitemapFor(id) = sitemap.route else { return None };
+        (0..self.names().len())
+            .map(HostRef::new)
+            .find(|host| host.id != id && *host != sitemap.host)
     }
 
     /// Returns the entries of a sitemap.
@@ -193,6 +221,10 @@ impl World {
                 let first = u32::from(k) * HIDDEN_PER_SITEMAP;
                 let end = (first + HIDDEN_PER_SITEMAP).min(n_hidden);
                 (first..end).map(|i| place(Route::Hidden(i))).collect()
+            }
+            Route::SitemapFor(id) => {
+                let host = HostRef::new(id);
+                (0..self.n_hidden(id)).map(|i| Target { host, route: Route::Hidden(i) }).collect()
             }
             _ => Vec::new(),
         }

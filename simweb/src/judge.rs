@@ -155,7 +155,7 @@ impl Judge {
     fn check_limits(&self, fetched: &HashMap<String, Fetched>, report: &mut Judgment) {
         let good =
             fetched.iter().filter(|(_, f)| f.good).filter_map(|(url, _)| self.world.find(url));
-        let pages = good.filter(|at| !matches!(at.route, Route::Sitemap(_) | Route::SitemapIndex));
+        let pages = good.filter(|at| !at.route.is_sitemap());
         for excess in self.limits.exceeded(&self.world, pages) {
             report.add(Violation::OverLimit(excess));
         }

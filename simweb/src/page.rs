@@ -192,6 +192,10 @@ pub fn sitemap(world: &World, at: Target) -> String {
     for target in world.sitemap_entries(at) {
         let _ = writeln!(out, "<{entry}><loc>{}</loc></{entry}>", world.url(target));
     }
+    if let Some(stranger) = world.stranger_to(at) {
+        let origin = world.origin(stranger);
+        let _ = writeln!(out, "<{entry}><loc>{origin}/not-permitted.html</loc></{entry}>");
+    }
     let _ = writeln!(out, "</{list}>");
     out
 }

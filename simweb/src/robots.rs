@@ -56,6 +56,14 @@ pub enum Robots {
     Sitemaps(u32),
     /// Like `Sitemaps`, but sent as gzip although the client did not ask for it.
     GzippedSitemaps(u32),
+    /// Everything is allowed, and only a sitemap on another host lists some pages. That sitemap also
+    /// lists a page of a third host, which does not permit it.
+    SitemapOn {
+        /// Name of the host that has the sitemap.
+        host: String,
+        /// Number of pages.
+        pages: u32,
+    },
 }
 
 /// A group of rules.
@@ -149,7 +157,7 @@ impl Robots {
     #[must_use]
     pub const fn n_in_sitemaps(&self) -> u32 {
         match self {
-            Self::Sitemaps(n) | Self::GzippedSitemaps(n) => *n,
+            Self::Sitemaps(n) | Self::GzippedSitemaps(n) | Self::SitemapOn { pages: n, .. } => *n,
             _ => 0,
         }
     }

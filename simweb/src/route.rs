@@ -20,6 +20,8 @@ pub enum Route {
     SitemapIndex,
     /// A sitemap: the first is plain, all others are gzipped.
     Sitemap(u8),
+    /// A sitemap that lists pages of the host with this number.
+    SitemapFor(u32),
     /// A page that only sitemaps list.
     Hidden(u32),
     /// A page that only `nofollow` links lead to.
@@ -45,6 +47,7 @@ impl fmt::Display for Route {
             Self::SitemapIndex => f.write_str("/sitemap.xml"),
             Self::Sitemap(0) => f.write_str("/sitemap-0.xml"),
             Self::Sitemap(k) => write!(f, "/sitemap-{k}.xml.gz"),
+            Self::SitemapFor(id) => write!(f, "/sitemap-for-{id}.xml"),
             Self::Hidden(i) => write!(f, "/hidden/{i}.html"),
             Self::Nofollowed(i) => write!(f, "/nofollowed/{i}.html"),
             Self::Day(n) => write!(f, "/calendar?day={n}"),
@@ -61,6 +64,12 @@ impl Route {
     #[must_use]
     pub const fn is_robots(self) -> bool {
         matches!(self, Self::Robots | Self::RobotsHop(_))
+    }
+
+    /// Returns whether it is a sitemap or an index of sitemaps.
+    #[must_use]
+    pub const fn is_sitemap(self) -> bool {
+        matches!(self, Self::SitemapIndex | Self::Sitemap(_) | Self::SitemapFor(_))
     }
 
     /// Returns the place for a path and query, if there is one.
@@ -89,6 +98,7 @@ impl Route {
         let looped = || number(path, "/loop/", "").map(Self::Loop);
         let chain = || number(path, "/chain/", "").map(Self::Chain);
         let sitemap = || number(path, "/sitemap-", ".xml.gz").map(Self::Sitemap);
+        let sitemap_for = || number(path, "/sitemap-for-", ".xml").map(Self::SitemapFor);
         let hidden = || number(path, "/hidden/", ".html").map(Self::Hidden);
         let nofollowed = || number(path, "/nofollowed/", ".html").map(Self::Nofollowed);
         let day = || number(path, "/calendar?day=", "").map(Self::Day);
@@ -96,6 +106,7 @@ impl Route {
             .or_else(looped)
             .or_else(chain)
             .or_else(sitemap)
+            .or_else(sitemap_for)
             .or_else(hidden)
             .or_else(nofollowed)
             .or_else(day)
@@ -123,6 +134,7 @@ mod tests {
             Route::SitemapIndex,
             Route::Sitemap(0),
             Route::Sitemap(1),
+            Route::SitemapFor(7),
             Route::Hidden(2),
             Route::Nofollowed(1),
             Route::Day(u64::MAX),

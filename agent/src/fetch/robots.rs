@@ -86,7 +86,7 @@ fn signal(response: &Response, ended: Timestamp) -> VisitSignal {
 
 async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsOutcome {
     match meaning(response, url) {
-        Meaning::File => rules(response, agent).await,
+        Meaning::File => rules(response, url.host(), agent).await,
         Meaning::Elsewhere(target) => RobotsOutcome::Redirect(target),
         Meaning::Missing => RobotsOutcome::Missing,
         Meaning::Nowhere | Meaning::Unreachable => RobotsOutcome::Unreachable,
@@ -124,22 +124,25 @@ pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
     }
 }
 
-/// Returns the compiled rules, or the outcome if there are none.
-async fn rules(response: &Response, agent: &str) -> RobotsOutcome {
+/// Returns the compiled rules of the file on `host`, or the outcome if there are none.
+async fn rules(response: &Response, host: &str, agent: &str) -> RobotsOutcome {
     let Some(file) = response.robots_txt() else {
         return RobotsOutcome::Unreachable;
     };
-    let agent = agent.to_owned();
     if file.plain_len().is_some_and(|len| len <= COMPILED_HERE_MAX) {
-        return compile(file, &agent);
+        return compile(file, host, agent);
     }
-    let compiled = tokio::task::spawn_blocking(move || compile(file, &agent)).await;
+    let (host, agent) = (host.to_owned(), agent.to_owned());
+    let compiled = tokio::task::spawn_blocking(move || compile(file, &host, &agent)).await;
     compiled.unwrap_or(RobotsOutcome::Unreachable)
 }
 
-fn compile(file: RobotsTxt, agent: &str) -> RobotsOutcome {
+fn compile(file: RobotsTxt, host: &str, agent: &str) -> RobotsOutcome {
     match file.text() {
-        Some(text) => RobotsOutcome::Rules(Rules::parse(&text, agent).without_sitemaps().shared()),
+        Some(text) => {
+            let rules = Rules::parse(&text, agent).with_foreign_sitemaps(host);
+            RobotsOutcome::Rules(rules.shared())
+        }
         None => RobotsOutcome::Unreachable,
     }
 }

@@ -2,14 +2,18 @@
 //!
 //! - *Input:* a [`Fetched`](crate::messages::Fetched) result.
 //! - *Output:* its [`Processed`] parts: links that passed the rules, or the sitemaps of a robots.txt;
-//!   the digest of the payload, and whether it is a duplicate; archive records.
+//!   the dates of the links of a sitemap or feed; the digest of the payload, and whether it is a
+//!   duplicate; archive records.
 //! - *State:* buffers, the link rules in force, payloads that are not committed yet.
 //! - *Does not know:* the clock, threads, queues.
 //! - *Errors:* none. A failed look-up of a duplicate is logged, and the page is archived as if it
-//!   were new.
+//!   were new. A failed look-up of a robots.txt is logged, and permits nothing.
 
+mod cross_submission;
 pub mod duplicates;
 pub mod links;
 mod response;
+#[cfg(test)]
+mod tests;
 
 pub use response::{Processed, ResponseProcessor, RulesInForce};

@@ -1,8 +1,10 @@
 //! Processing of one result after another, with the same buffers.
 
+use super::cross_submission::CrossSubmission;
 use super::duplicates::{Claim, Duplicates, First};
-use super::links::{LinkRules, Parent};
+use super::links::{Href, LinkRules, Parent};
 use crate::messages::{FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, WarcRecord};
+use crate::storage::Database;
 use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
 use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder};
@@ -14,7 +16,8 @@ use crivello_common::fields::page::{Keep, KeepRule, PageRecord};
 use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
-use crivello_html::{Language, ParseInput, Parser};
+use crivello_common::url::CrawlUrl;
+use crivello_html::{Language, LinkDates, LinkSource, ListSummary, ParseInput, ParsedPage, Parser};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use std::borrow::Cow;
@@ -34,6 +37,8 @@ pub struct Processed {
     pub links: Vec<Found>,
     /// The links that did not pass, counted by reason.
     pub discards: DiscardTally,
+    /// Dates of the links of a sitemap or feed, in the order of the links.
+    pub dates: Vec<LinkDates>,
     /// The character set of the page.
     pub charset: Option<&'static str>,
     /// Set if the result is the first with its payload: duplicates wait until it is handed over.
@@ -45,7 +50,7 @@ impl Processed {
     #[must_use]
     pub fn without_response(end: PageEnd) -> Self {
         let (records, links, discards) = (Vec::new(), Vec::new(), DiscardTally::default());
-        Self { end, records, links, discards, charset: None, first: None }
+        Self { end, records, links, discards, dates: Vec::new(), charset: None, first: None }
     }
 }
 
@@ -111,7 +116,7 @@ impl ResponseProcessor {
     }
 
     fn response(&mut self, fetched: &Fetched, response: &Response) -> Processed {
-        let (mut links, mut discards, charset, keep) = match &fetched.row {
+        let (mut links, mut discards, mut dates, charset, keep) = match &fetched.row {
             Some(row) => {
                 let page = parent_record(fetched, response);
                 let group = fetched.host.group;
@@ -123,15 +128,16 @@ impl ResponseProcessor {
             }
             None => {
                 let (links, discards) = self.sitemaps(fetched, response);
-                (links, discards, None, Keep::Archive)
+                (links, discards, Vec::new(), None, Keep::Archive)
             }
         };
         if keep == Keep::Drop {
             links.clear();
+            dates.clear();
         }
         if keep != Keep::Archive {
             discards.count(Discard::NotArchived);
-            return Processed { discards, charset, ..not_archived(response, links) };
+            return Processed { discards, dates, charset, ..not_archived(response, links) };
         }
         let capture = Capture {
             url: &fetched.url,
@@ -158,7 +164,7 @@ impl ResponseProcessor {
             duplicate: original.is_some(),
             truncated: response.truncated.is_some(),
         };
-        Processed { end, records, links, discards, charset, first }
+        Processed { end, records, links, discards, dates, charset, first }
     }
 
     fn links(
@@ -166,21 +172,29 @@ impl ResponseProcessor {
         fetched: &Fetched,
         response: &Response,
         parent: Parent<'_>,
-    ) -> (Vec<Found>, DiscardTally, Option<&'static str>, Keep) {
+    ) -> (Vec<Found>, DiscardTally, Vec<LinkDates>, Option<&'static str>, Keep) {
         let page = self.parser.parse(ParseInput {
             url: &fetched.url,
             status: response.status,
             headers: &response.headers,
             body: &response.body,
             kind: parent.kind,
+            at: fetched.at,
         });
         let language = page.main_text.map_or(Language::UNKNOWN, |text| text.language);
         let language = language.as_str();
         let text_length = page.main_text.map_or(0, |text| text.chars as u64);
         let parent =
             Parent { page: ParentRecord { text_length, language, ..parent.page }, ..parent };
-        let hrefs = page.links.map(|link| (link.href, link.kind, link.nofollow));
-        let (links, mut discards) = self.rules.load().collect(&page.base, hrefs, parent);
+        let rules = self.rules.load();
+        let (links, mut discards, dates) = match &page.list {
+            Some(list) => entries(&page, list, parent, &rules, self.duplicates.disk()),
+            None => {
+                let hrefs = page.links.clone().map(|link| (link.href, link.kind, link.nofollow));
+                let (links, discards) = rules.collect(&page.base, hrefs, parent);
+                (links, discards, Vec::new())
+            }
+        };
         discards.add(Discard::TooManyLinks, page.links_over);
         let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
             let media = media_type(&response.headers);
@@ -202,7 +216,7 @@ impl ResponseProcessor {
                 Keep::Archive
             })
         });
-        (links, discards, page.charset, keep)
+        (links, discards, dates, page.charset, keep)
     }
 
     /// Returns the sitemaps that a robots.txt names, as if a seed linked to them. They are read from
@@ -246,6 +260,43 @@ impl ResponseProcessor {
             }
         }
     }
+}
+
+/// Returns the links of a sitemap or feed that pass the rules, a count of the others by reason, and
+/// the dates of the links.
+fn entries(
+    page: &ParsedPage<'_>,
+    list: &ListSummary,
+    parent: Parent<'_>,
+    rules: &LinkRules,
+    disk: &Database,
+) -> (Vec<Found>, DiscardTally, Vec<LinkDates>) {
+    let mut others = CrossSubmission::new(disk, rules, parent.page.url);
+    let mut dates = Vec::new();
+    let (mut n_taken, mut given) = (0, page.dates.iter());
+    let hrefs = page.links.clone().map(|link| Href {
+        text: link.href,
+        kind: link.kind,
+        nofollow: link.nofollow,
+        is_listed: link.source == LinkSource::Sitemap,
+    });
+    let permits = |url: &CrawlUrl, host| others.permits(url, host);
+    let takes = |index: usize| {
+        let rest = given.as_slice();
+        let n_before = rest.partition_point(|of| (of.link as usize) < index);
+        given = rest[n_before..].iter();
+        if let Some(of) = given.as_slice().first().filter(|of| of.link as usize == index) {
+            dates.push(LinkDates { link: n_taken, ..*of });
+        }
+        n_taken += 1;
+    };
+    let (links, mut discards) = rules.collect_list(&page.base, hrefs, parent, permits, takes);
+    discards.add(Discard::RelativeInSitemap, list.n_relative);
+    discards.add(Discard::TooLong, list.n_too_long);
+    discards.add(Discard::DateIgnored, list.n_future_dates + list.n_invalid_dates);
+    discards.add(Discard::SitemapTooLarge, list.is_too_large.into());
+    discards.add(Discard::SitemapDamaged, list.is_damaged.into());
+    (links, discards, dates)
 }
 
 fn parent_record<'a>(fetched: &'a Fetched, response: &Response) -> ParentRecord<'a> {

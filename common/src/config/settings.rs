@@ -248,7 +248,8 @@ settings! {
         drop_parameters: Vec<String> = Vec::new(), must names::parameters;
         /// Respect `nofollow`.
         respect_nofollow: bool = true;
-        /// Fetch images and embedded objects, including images of style sheets, and fonts.
+        /// Fetch images and embedded objects, including images of style sheets, images and videos of
+        /// sitemaps, fonts, and `/favicon.ico` for pages that declare no icon.
         images: bool = false;
         /// Fetch scripts and style sheets, including imported sheets.
         scripts: bool = false;
@@ -260,7 +261,8 @@ settings! {
         repeated_segments_max: u32 = 3, in "times", must at_least(1);
         /// Maximum number of path segments.
         path_depth_max: u32 = 30, in "segments", must at_least(1);
-        /// Maximum number of links per page. Sitemaps may have 50,000 (sitemaps.org).
+        /// Maximum number of links per page. Sitemaps may have 50,000 entries (sitemaps.org), and as
+        /// many images, videos and alternates.
         per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000);
         /// Maximum size of all links of a page. Sitemaps may have five times as much.
         bytes_per_page_max: ByteSize = ByteSize::mib(2), must at_least(ByteSize(1_024));

@@ -30,9 +30,18 @@ pub use read::CRAWL_DELAY_MAX;
 pub use redirect::{follows_redirect, is_robots_in_scope};
 pub use sanitize::SIZE_MAX;
 
+use crate::url::CrawlUrl;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use table::Table;
+
+/// Maximum number of sitemaps of other hosts that are kept with the rules of one robots.txt: rules of
+/// many hosts are in memory.
+pub const FOREIGN_SITEMAPS_MAX: usize = 16;
+/// Maximum length of such a line in bytes.
+const SITEMAP_LENGTH_MAX: usize = 2_048;
+/// Number of `Sitemap` lines among which they are looked for: each is parsed.
+const SITEMAP_LINES_READ: usize = 1_000;
 
 /// The compiled rules of one robots.txt for one agent. The default allows everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,10 +153,18 @@ impl Rules {
         if self == **ALLOW_ALL { Arc::clone(&ALLOW_ALL) } else { Arc::new(self) }
     }
 
-    /// Returns these rules without the `Sitemap` lines.
+    /// Returns these rules, of a robots.txt of `host`, with only those `Sitemap` lines that name a
+    /// sitemap of another host. By them `host` permits that sitemap to list its pages (sitemaps.org,
+    /// "Sitemaps & Cross Submits"). At most [`FOREIGN_SITEMAPS_MAX`] lines are kept.
     #[must_use]
-    pub fn without_sitemaps(mut self) -> Self {
-        self.sitemaps = Box::default();
+    pub fn with_foreign_sitemaps(mut self, host: &str) -> Self {
+        let is_foreign = |line: &&str| {
+            line.len() <= SITEMAP_LENGTH_MAX
+                && CrawlUrl::parse(line).is_ok_and(|url| url.host() != host)
+        };
+        let lines = self.sitemaps.iter().take(SITEMAP_LINES_READ).map(|line| &**line);
+        let foreign = lines.filter(is_foreign).take(FOREIGN_SITEMAPS_MAX);
+        self.sitemaps = foreign.map(Box::from).collect();
         self
     }
 

@@ -6,6 +6,7 @@ use super::page::{DECODED_MAX, page_url, settings};
 use super::response;
 use crate::target::{FuzzTarget, MemoryBound};
 use bytes::Bytes;
+use crivello_common::time::Timestamp;
 use crivello_html::{LinkKind, ParseInput, Parser, RobotsTxt};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
@@ -64,7 +65,14 @@ fn run(input: &[u8]) {
 /// Decodes a body. Returns its length, and whether it is complete.
 fn decode(headers: &HeaderMap, body: &[u8]) -> (usize, bool) {
     let url = page_url();
-    let input = ParseInput { url: &url, status: 200, headers, body, kind: LinkKind::Page };
+    let input = ParseInput {
+        url: &url,
+        status: 200,
+        headers,
+        body,
+        kind: LinkKind::Page,
+        at: Timestamp::ZERO,
+    };
     PARSER.with_borrow_mut(|parser| {
         let page = parser.parse(input);
         (page.decoded_len, page.decode_problem.is_none())

@@ -11,6 +11,7 @@ pub mod page;
 mod response;
 pub mod robots;
 mod scratch;
+pub mod sitemap;
 pub mod state_file;
 pub mod url;
 pub mod values;
@@ -26,6 +27,7 @@ pub const ALL: &[&FuzzTarget] = &[
     &page::TARGET,
     &coding::TARGET,
     &robots::TARGET,
+    &sitemap::TARGET,
     &values::TARGET,
     &wire::TARGET,
     &packets::TARGET,

@@ -3,6 +3,7 @@
 use super::{Language, MainText, TextFingerprint};
 use crate::{LinkKind, ParseInput, Parser};
 use crivello_common::config::Settings;
+use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use http::{HeaderMap, HeaderValue, header};
 use proptest::prelude::*;
@@ -31,7 +32,14 @@ fn collect_with(parser: &mut Parser, content_type: &str, body: &[u8]) -> Option<
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(content_type).unwrap());
     let kind = LinkKind::Page;
-    let page = parser.parse(ParseInput { url: &url, status: 200, headers: &headers, body, kind });
+    let page = parser.parse(ParseInput {
+        url: &url,
+        status: 200,
+        headers: &headers,
+        body,
+        kind,
+        at: Timestamp::ZERO,
+    });
     let links = page.links.len();
     let MainText { text, chars, is_main, language, fingerprint } = page.main_text?;
     let text = text.to_owned();

@@ -57,7 +57,8 @@ fn what_is_no_reference_is_left_alone() {
 fn a_page_s_own_style_is_read_against_the_page_s_base() {
     let page =
         "<base href=/b/><style>@import 'a.css'; p { background: url(x.png) }</style><a href=y>";
-    wanting(Case::html(page)).links_to(&["a.css", "x.png", "y"]);
+    let icon = "http://host.example/favicon.ico";
+    wanting(Case::html(page)).links_to(&["a.css", "x.png", "y", icon]);
     Case::html(page).links_to(&["y"]);
 }
 

@@ -16,11 +16,11 @@ const BROTLI_LARGE_WINDOW: &str =
 /// `PAGE` and 64 MiB of spaces.
 const BROTLI_BOMB: &str = "y///PwAENuBIJ0ppKNiAEx/ME548WtwGD9n2dcWEKGCGeL4OpoVtxcurkOh8938T////AJAAiMMC0L3/4///HwASAHFYALr3f/z//wNAAiAOC0D3/o///38ASADEYQHo3v/x//8PAAmAOCwA3fs//v//ASABEIcFoHv/x///PwAkAOKwAHTv/4IHAIAEQBwRwAE=";
 
-fn base64(text: &str) -> Vec<u8> {
+pub(super) fn base64(text: &str) -> Vec<u8> {
     data_encoding::BASE64.decode(text.as_bytes()).unwrap()
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::GzBuilder::new()
         .filename("name")
         .comment("comment")
@@ -30,19 +30,19 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn zlib(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn zlib(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn deflate(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn zstd(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 

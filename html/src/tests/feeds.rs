@@ -1,105 +1,134 @@
-//! Tests of sitemaps, RSS and Atom.
+//! Tests of RSS and Atom: links of articles, and their dates.
 
-use super::Case;
-use crate::LinkKind;
-use crate::{Media, SITEMAP_URLS_MAX};
-use std::io::Write;
+use super::{Case, assert_dated};
+use crate::{LinkKind, LinkSource, Media};
 
-const URLSET: &str = "<?xml version='1.0' encoding='UTF-8'?>
-<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>
- <url><loc> http://host.example/?a=1&amp;b=2&#38;c </loc><image:image><image:loc>no</image:loc></image:image></url>
- <url><xhtml:link rel='alternate' href='http://host.example/de?x&amp;y'/><loc><![CDATA[http://host.example/c?d&e]]></loc></url>
- <loc>no</loc>
-</urlset>";
+fn feed(text: impl AsRef<[u8]>) -> Case {
+    Case::new(text).header("content-type", "application/rss+xml; charset=utf-8")
+}
+
+/// As WordPress writes it.
+const RSS_2: &str = "\u{feff}<?xml version=\"1.0\" encoding=\"UTF-8\"?>
+<rss version=\"2.0\" xmlns:content=\"http://purl.org/rss/1.0/modules/content/\"
+  xmlns:atom=\"http://www.w3.org/2005/Atom\" xmlns:dc=\"http://purl.org/dc/elements/1.1/\">
+<channel>
+ <title>News &amp; more</title>
+ <atom:link href=\"http://h.example/feed/\" rel=\"self\" type=\"application/rss+xml\" />
+ <link>http://h.example/</link>
+ <lastBuildDate>Wed, 25 Nov 2026 09:00:00 +0000</lastBuildDate>
+ <image><url>http://h.example/no.png</url><link>http://h.example/no</link></image>
+ <item>
+  <title>One</title>
+  <link>http://h.example/1?a=1&#038;b=2</link>
+  <comments>http://h.example/1#no</comments>
+  <pubDate>Tue, 24 Nov 2026 10:00:00 +0200</pubDate>
+  <dc:creator><![CDATA[somebody]]></dc:creator>
+  <guid isPermaLink=\"false\">http://h.example/?p=1</guid>
+  <description><![CDATA[<p><a href=\"http://h.example/no\">no</a>]]></description>
+ </item>
+ <item>
+  <guid isPermaLink=\"true\"> http://h.example/2 </guid>
+  <dc:date>2026-11-23T10:00:00Z</dc:date>
+  <enclosure url=\"http://h.example/no.mp3\" length=\"1\" type=\"audio/mpeg\"/>
+ </item>
+ <item><guid isPermaLink='FALSE'>no</guid><pubDate>no date</pubDate></item>
+ <item><pubDate>Tue, 24 Nov 2099 10:00:00 GMT</pubDate><link><![CDATA[/3]]></link></item>
+</channel></rss>";
 
 #[test]
-fn a_sitemap_names_pages() {
-    for case in [Case::new(URLSET).sitemap(), Case::new(URLSET).header("content-type", "text/xml")]
-    {
-        let read = case.read();
-        assert_eq!(read.media, Media::Sitemap);
-        assert_eq!(
-            read.hrefs,
-            [
-                "http://host.example/?a=1&b=2&c",
-                "http://host.example/de?x&y",
-                "http://host.example/c?d&e"
-            ]
-        );
-        assert!(read.kinds.iter().all(|&kind| kind == LinkKind::Page));
-    }
-    let read = Case::html(URLSET).sitemap().read();
-    assert_eq!(read.media, Media::Sitemap, "the content type overrode the content");
+fn articles_of_rss_2_are_links_with_dates() {
+    let read = feed(RSS_2).read();
+    assert_eq!(read.media, Media::Feed);
+    assert_dated(
+        &read,
+        &[
+            ("http://h.example/", "", ""),
+            ("http://h.example/1?a=1&b=2", "", "2026-11-24T08:00:00"),
+            ("http://h.example/2", "", "2026-11-23T10:00:00"),
+            ("/3", "", ""),
+        ],
+    );
+    assert!(read.kinds.iter().all(|&kind| kind == LinkKind::Page));
+    assert!(read.sources.iter().all(|&source| source == LinkSource::Feed));
+    let list = read.list.unwrap();
+    assert_eq!((list.n_entries, list.n_future_dates, list.n_invalid_dates), (4, 1, 1));
+    assert!(!list.is_damaged);
 }
 
 #[test]
-fn a_sitemap_index_names_sitemaps() {
-    let read = Case::new("<s:sitemapindex><s:sitemap><s:loc>http://h.example/1.xml</s:loc></s:sitemap></s:sitemapindex>")
-        .header("content-type", "application/xml")
-        .read();
-    assert_eq!(
-        (read.hrefs[0].as_str(), read.kinds[0]),
-        ("http://h.example/1.xml", LinkKind::Sitemap)
+fn articles_of_rss_1_are_links_with_dates() {
+    let read = feed(
+        "<?xml version=\"1.0\"?><!DOCTYPE rdf:RDF [<!ENTITY % x SYSTEM \"http://no.example/\">]>
+        <rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"
+          xmlns=\"http://purl.org/rss/1.0/\" xmlns:dc=\"http://purl.org/dc/elements/1.1/\">
+        <channel rdf:about=\"http://h.example/rss\"><link>http://h.example/</link>
+          <items><rdf:Seq><rdf:li resource=\"http://h.example/no\"/></rdf:Seq></items></channel>
+        <item rdf:about=\"http://h.example/1\"><link>http://h.example/1</link>
+          <dc:date>2026-11-20</dc:date></item></rdf:RDF>",
+    )
+    .read();
+    assert_dated(
+        &read,
+        &[("http://h.example/", "", ""), ("http://h.example/1", "", "2026-11-20T00:00:00")],
     );
 }
 
 #[test]
-fn a_sitemap_may_be_a_gzip_file() {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(URLSET.as_bytes()).unwrap();
-    let bytes = gzip.finish().unwrap();
-    for content_type in ["application/x-gzip", "application/octet-stream", "text/xml"] {
-        let read = Case::new(&bytes).header("content-type", content_type).sitemap().read();
-        assert_eq!((read.media, read.hrefs.len()), (Media::Sitemap, 3), "{content_type}");
-    }
-    let read = Case::new(&bytes).header("content-type", "application/x-gzip").read();
-    assert_eq!(
-        (read.media, read.hrefs.len()),
-        (Media::Other, 0),
-        "a gzip file was taken for a sitemap"
+fn entries_of_atom_are_links_with_dates() {
+    let read = Case::new(
+        "<?xml version='1.0' encoding='utf-8'?><a:feed xmlns:a='http://www.w3.org/2005/Atom' xml:base='x'>
+        <a:link rel='self' href='no'/><a:link rel='next' href='?2'/><a:updated>2026-11-25T00:00:00Z</a:updated>
+        <a:entry><a:link href='a&amp;b'/><a:link rel='alternate' hreflang='de' href='http://h.example/de'/>
+          <a:link rel='edit' href='no'/><a:id>no</a:id>
+          <a:published>2026-11-01T12:00:00.5+01:00</a:published><a:updated>2026-11-02T12:00:00Z</a:updated>
+          <a:source><a:link href='no'/><a:updated>2026-11-09T00:00:00Z</a:updated></a:source>
+          <a:content><a:link href='no'/></a:content></a:entry></a:feed>",
+    )
+    .header("content-type", "application/atom+xml")
+    .read();
+    let (updated, published) = ("2026-11-02T12:00:00", "2026-11-01T11:00:00");
+    assert_dated(
+        &read,
+        &[("?2", "", ""), ("a&b", updated, published), ("http://h.example/de", updated, published)],
     );
 }
 
 #[test]
-fn a_sitemap_may_be_a_list() {
-    let list = "\u{feff}http://h.example/1\r\n # no\nHTTPS://h.example/2 \n/no\n";
-    let case = Case::new(list).header("content-type", "text/plain");
-    case.sitemap().links_to(&["http://h.example/1", "HTTPS://h.example/2"]);
-    Case::new(list).header("content-type", "text/plain").links_to(&[]);
+fn a_feed_may_be_a_sitemap() {
+    let read = feed(RSS_2).sitemap().read();
+    assert_eq!((read.media, read.hrefs.len()), (Media::Feed, 4));
+    assert_eq!(read.dates.len(), 2);
+}
+
+/// HTML that is not escaped does not hide the articles that follow.
+#[test]
+fn a_feed_that_is_not_well_formed_is_read_to_its_end() {
+    let article = |n: usize| {
+        format!(
+            "<item><link>/{n}</link><description>x & y <p><br>&nbsp;<img src='&x;'></description></item>"
+        )
+    };
+    let articles: String = (0..100).map(article).collect();
+    let read = feed(format!("<rss><channel>{articles}</channel></rss>")).read();
+    assert_eq!((read.hrefs.len(), read.hrefs[99].as_str()), (100, "/99"));
+    assert!(!read.list.unwrap().is_damaged);
+    let unclosed =
+        feed("<rss><channel><item><link>/1</link><item><link>/2</link></item></channel></rss>");
+    unclosed.links_to(&["/1", "/2"]);
+    let cut = feed("<rss><channel><item><link>/1</link></item><item><link>/2").read();
+    assert_eq!((cut.hrefs, cut.list.unwrap().is_damaged), (vec!["/1".to_owned()], true));
 }
 
 #[test]
-fn a_sitemap_that_is_a_page_is_read_as_one() {
-    let read = Case::html("<!doctype html><a href=x>").sitemap().read();
-    assert_eq!((read.media, read.hrefs), (Media::Html, vec!["x".to_owned()]));
-}
-
-#[test]
-fn feeds_name_pages() {
-    let rss = "<rss><channel><link>http://h.example/</link><atom:link rel='self' href='no'/>\
-        <item><link>http://h.example/1</link><guid>no</guid></item></channel></rss>";
-    Case::new(rss)
-        .header("content-type", "application/rss+xml")
-        .links_to(&["http://h.example/", "http://h.example/1"]);
-    let atom = "<feed xml:base='x'><link rel='self' href='no'/><link rel='next' href='?2'/>\
-        <entry><link href='a&amp;b'/><id>no</id><content><link href='no'/></content></entry></feed>";
-    Case::new(atom).header("content-type", "application/atom+xml").links_to(&["?2", "a&b"]);
-}
-
-#[test]
-fn what_is_broken_yields_what_comes_before() {
-    Case::new("<urlset><url><loc>http://h.example/1</loc></url><url><loc>http://h.exam")
-        .sitemap()
-        .links_to(&["http://h.example/1"]);
-    Case::new("<urlset><url><loc>http://h.example/?a&b</x></url></url></url><url><loc>y</loc>")
-        .sitemap()
-        .links_to(&["http://h.example/?a&b", "y"]);
-}
-
-#[test]
-fn a_sitemap_has_a_bound() {
-    let mut body = String::from("<urlset>");
-    body.push_str(&"<url><loc>x</loc></url>".repeat(SITEMAP_URLS_MAX + 7));
-    let read = Case::new(body).sitemap().read();
-    assert_eq!((read.hrefs.len(), read.over), (SITEMAP_URLS_MAX, 7));
+fn a_document_type_may_stand_before_a_feed() {
+    let rss = "<rss><channel><link>/1</link></channel></rss>";
+    for doctype in [
+        "<!DOCTYPE rss PUBLIC \"-//Netscape Communications//DTD RSS 0.91//EN\" \"http://no.example/rss-0.91.dtd\">",
+        "<!doctype rss [<!ENTITY nbsp \"&#160;\"> <!ENTITY % x SYSTEM 'http://no.example/'>] >\n<!-- c -->",
+    ] {
+        feed(format!("<?xml version='1.0'?>{doctype}{rss}")).links_to(&["/1"]);
+    }
+    for page in ["<!DOCTYPE rss [", "<!DOCTYPE rss [<!ENTITY", "<!DOCTYPE", "<!DOCTYPE rss"] {
+        assert_eq!(feed(format!("{page}{rss}")).read().hrefs.len(), 0, "{page}");
+    }
 }

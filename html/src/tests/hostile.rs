@@ -107,10 +107,19 @@ fn xml_of_any_shape_ends() {
         "<link href='x'",
         "<link/>",
         "<item><link>",
+        "<item><guid>x",
+        "<url><lastmod>1",
+        "<url><image><loc>",
         "<!DOCTYPE a [<!ENTITY b 'c'>",
+        "\n",
+        "\r",
+        "http://x/\n",
     ];
     for piece in pieces {
-        Case::new(format!("<urlset>{}", repeated(piece))).sitemap().read();
+        for root in ["<urlset>", "<rss>", "http://x/"] {
+            let case = Case::new(format!("{root}{}", repeated(piece))).sitemap();
+            case.settings(|s| s.live.links.images = true).read();
+        }
     }
     let many: String = (0..100_000).map(|i| format!(" a{i}='b'")).collect();
     Case::new(format!("<feed><link{many} href='x'/>")).sitemap().read();
@@ -168,6 +177,7 @@ proptest! {
         sitemap in any::<bool>(),
         magic in prop::sample::select(vec![
             &b""[..], b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"<urlset>", b"\xff\xfe", b"<?xml ",
+            b"<urlset><url><loc>http://x/</loc><lastmod>2024", b"<rss><item><pubDate>", b"http://x/",
         ]),
     ) {
         let mut case = Case::new([magic, &body].concat())

@@ -7,12 +7,19 @@ mod headers;
 mod hostile;
 mod oracle;
 mod pages;
+mod sitemap_codings;
+mod sitemaps;
 
-use super::{DecodeProblem, Media, ParseInput, Parser};
-use crate::LinkKind;
+use super::{
+    DecodeProblem, LinkDates, LinkKind, LinkSource, ListSummary, Media, ParseInput, Parser,
+};
 use crivello_common::config::Settings;
+use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// 2026-11-25T12:00:00Z.
+const NOW: Timestamp = Timestamp::from_secs(1_795_608_000);
 
 /// A response to be parsed.
 struct Case {
@@ -29,6 +36,9 @@ struct Read {
     base: String,
     hrefs: Vec<String>,
     kinds: Vec<LinkKind>,
+    sources: Vec<LinkSource>,
+    dates: Vec<LinkDates>,
+    list: Option<ListSummary>,
     nofollow: Vec<bool>,
     page_nofollow: bool,
     noindex: bool,
@@ -88,11 +98,15 @@ impl Case {
             headers: &self.headers,
             body: &self.body,
             kind: self.kind,
+            at: NOW,
         });
         Read {
             base: extract.base.to_string(),
             hrefs: extract.links.clone().map(|l| l.href.to_owned()).collect(),
             kinds: extract.links.clone().map(|l| l.kind).collect(),
+            sources: extract.links.clone().map(|l| l.source).collect(),
+            dates: extract.dates.to_vec(),
+            list: extract.list,
             nofollow: extract.links.map(|l| l.nofollow).collect(),
             page_nofollow: extract.page_nofollow,
             noindex: extract.noindex,
@@ -116,4 +130,28 @@ fn a_parser_can_be_moved_to_its_thread() {
     const fn is_send<T: Send>() {}
     is_send::<Parser>();
     assert_eq!(super::ABOUT_BLANK.as_str(), "about:blank");
+}
+
+/// Returns each link with the times of its change and publication; empty if there is none.
+fn dated(read: &Read) -> Vec<(&str, String, String)> {
+    let shown = |at: Option<Timestamp>| {
+        at.map_or_else(String::new, |at| at.to_string().trim_end_matches(".000000Z").to_owned())
+    };
+    let mut dates = read.dates.iter().peekable();
+    let dated = read.hrefs.iter().enumerate().map(|(at, href)| {
+        let of = dates.next_if(|dates| dates.link as usize == at);
+        let (modified, published) = of.map_or((None, None), |of| (of.modified, of.published));
+        (href.as_str(), shown(modified), shown(published))
+    });
+    let dated = dated.collect();
+    assert_eq!(dates.next(), None, "dates without a link");
+    dated
+}
+
+/// Checks the links and the times of their changes and publications.
+#[track_caller]
+fn assert_dated(read: &Read, expected: &[(&str, &str, &str)]) {
+    let found = dated(read);
+    let found: Vec<_> = found.iter().map(|(href, m, p)| (*href, m.as_str(), p.as_str())).collect();
+    assert_eq!(found, expected);
 }

@@ -1,7 +1,7 @@
 //! Tests of HTML: the links found, and their kinds.
 
 use super::Case;
-use crate::Media;
+use crate::{LinkSource, Media};
 use encoding_rs::{GBK, ISO_2022_JP, SHIFT_JIS, WINDOWS_1251};
 
 #[track_caller]
@@ -60,6 +60,22 @@ fn images_and_scripts_are_found_when_asked() {
         .settings(|s| s.live.links.images = true)
         .links_to(&["i", "a", "b(1,2)", "c", "v", "p", "s", "f", "o", "e"]);
     Case::html(page).settings(|s| s.live.links.scripts = true).links_to(&["j", "c", "d"]);
+}
+
+/// As browsers do: the icon of the origin, whatever the base of the page is.
+#[test]
+fn a_page_without_an_icon_has_that_of_its_host() {
+    let images = |page: &str| Case::html(page).settings(|s| s.live.links.images = true);
+    let icon = "http://host.example/favicon.ico";
+    images("<base href='//cdn.example/'><a href=x>").links_to(&["x", icon]);
+    images("<link rel=apple-touch-icon href=no><link rel=icon>").links_to(&[icon]);
+    images("<link rel='shortcut ICON' href=i>").links_to(&["i"]);
+    links("<a href=x>", &["x"]);
+    for other in [images("").header("content-type", "text/css"), images("x").status(404)] {
+        other.links_to(&[]);
+    }
+    let read = images("<meta name=robots content=nofollow>").read();
+    assert_eq!((read.nofollow, read.sources), (vec![true], vec![LinkSource::Favicon]));
 }
 
 #[test]

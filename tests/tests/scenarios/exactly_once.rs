@@ -108,6 +108,25 @@ fn sitemaps_are_left_alone_when_they_are_not_wanted() {
     crawl_and_judge(&scene, Limits { sitemaps: false, ..Limits::default() });
 }
 
+/// A host may have its pages listed by a sitemap of another host, and nobody else's are.
+#[test]
+fn a_sitemap_lists_pages_of_the_hosts_whose_robots_txt_names_it() {
+    let listed = |name: &str| {
+        let host = "maps.test".to_owned();
+        Character::named(name).robots(Robots::SitemapOn { host, pages: 30 })
+    };
+    let spec = plain(seed(), 4, 2, 5)
+        .host("maps.test", Character::named("maps").pages(2))
+        .host("first.test", listed("first").pages(3))
+        .host("second.test", listed("second").pages(3));
+    let scene = brisk(spec);
+    let ended = crawl_and_judge(&scene, Limits::default());
+    assert_eq!(ended.count("skipped/foreign-in-sitemap"), 2, "{}", ended.report);
+    let entries = scene.web.log().entries();
+    let n_listed = entries.iter().filter(|entry| entry.path.starts_with("/hidden/")).count();
+    assert_eq!(n_listed, 60);
+}
+
 /// The assignment of hosts to groups does not change the fetched pages.
 #[test]
 fn groups_of_one_host_make_no_difference() {

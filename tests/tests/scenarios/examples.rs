@@ -82,6 +82,7 @@ fn one_site_is_fetched_completely_and_nothing_else() {
     let (scene, mut limits) = crawl("one-site.toml", 12, &[]);
     let _ = scene.crawl().succeeded();
     limits.host_suffixes = vec!["site0.test".to_owned()];
+    limits.images = true;
     let report = scene.assert_clean(&scene.judge(limits, pace()));
     assert!(report.n_pages > 5, "{report}");
     assert_eq!(pages_by_domain(&scene).keys().collect::<Vec<_>>(), ["site0.test"]);

@@ -1,6 +1,6 @@
 //! Goal: the outcome of a robots.txt request is the one that RFC 9309 requires.
 
-use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
+use super::kit::{Ended, HOST, Step, carry_out, ok, robots_visit, send, serve, settings};
 use crate::limits::ROBOTS_SIZE_MAX;
 use crate::messages::{FetchOutcome, RobotsOutcome};
 use crivello_common::failure::Failure;
@@ -65,12 +65,14 @@ async fn statuses_mean_what_the_rfc_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_are_those_for_our_name() {
     let body = "User-agent: *\nDisallow: /\n\nUser-agent: Crivello\nDisallow: /no\n\
-        Sitemap: http://a.example/map.xml\n";
+        Sitemap: http://HOST/map.xml\nSitemap: http://maps.example/map.xml\n";
+    let body = &body.replace("HOST", HOST);
     for padding in [0, 100_000] {
         let ended = ask(vec![ok(&format!("#{}\n{body}", "x".repeat(padding)))]).await;
         let RobotsOutcome::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(rules.allows("/yes") && !rules.allows("/no/1"));
-        assert!(rules.sitemaps().is_empty(), "sitemaps were kept with the rules");
+        let sitemaps: Vec<&str> = rules.sitemaps().iter().map(|line| &**line).collect();
+        assert_eq!(sitemaps, ["http://maps.example/map.xml"], "only those of other hosts are kept");
     }
 }
 

@@ -25,7 +25,7 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::ports::PortPolicy;
 use crivello_common::url::{Base, CrawlUrl, Rewriter};
 use crivello_expressions::Expression;
-use crivello_html::SITEMAP_URLS_MAX;
+use crivello_html::SITEMAP_LINKS_MAX;
 use foldhash::fast::RandomState;
 use recent::RecentHosts;
 use scope::Scope;
@@ -65,6 +65,19 @@ impl Parent<'_> {
             (self.depth.saturating_add(1), 0)
         }
     }
+}
+
+/// A link as it is written on its page.
+#[derive(Clone, Copy, Debug)]
+pub struct Href<'h> {
+    /// Its text.
+    pub text: &'h str,
+    /// Kind of its target.
+    pub kind: LinkKind,
+    /// True if the link or its page has `nofollow`.
+    pub nofollow: bool,
+    /// True if a sitemap lists it, so that it must be of the sitemap's own host or permitted.
+    pub is_listed: bool,
 }
 
 /// The rules of a crawl, compiled: rewriting, scope, condition, trap guards and limits.
@@ -181,7 +194,7 @@ impl LinkRules {
     /// `nofollow`. `parent` is the page itself.
     ///
     /// A URL that occurs again counts once. Beyond `links.per-page-max` links of a page, or
-    /// [`SITEMAP_URLS_MAX`] of a sitemap, hrefs are counted as [`Discard::TooManyLinks`] and not
+    /// [`SITEMAP_LINKS_MAX`] of a sitemap, hrefs are counted as [`Discard::TooManyLinks`] and not
     /// examined; beyond `links.work-per-page-max` as [`Discard::TooMuchWork`], and links beyond
     /// `links.bytes-per-page-max` as [`Discard::TooManyLinkBytes`].
     pub fn collect<'h>(
@@ -189,6 +202,23 @@ impl LinkRules {
         base: &url::Url,
         hrefs: impl Iterator<Item = (&'h str, LinkKind, bool)>,
         parent: Parent<'_>,
+    ) -> (Vec<Found>, DiscardTally) {
+        let is_listed = false;
+        let hrefs = hrefs.map(|(text, kind, nofollow)| Href { text, kind, nofollow, is_listed });
+        self.collect_list(base, hrefs, parent, |_, _| true, |_| {})
+    }
+
+    /// Returns the links of a sitemap or feed, as [`Self::collect`] does. `permits` is asked whether a
+    /// URL of another host that a sitemap lists may be taken, given its host's key; otherwise it
+    /// counts as [`Discard::ForeignInSitemap`]. `takes` is called with the index among `hrefs` of each
+    /// link that is returned.
+    pub fn collect_list<'h>(
+        &self,
+        base: &url::Url,
+        hrefs: impl Iterator<Item = Href<'h>>,
+        parent: Parent<'_>,
+        mut permits: impl FnMut(&CrawlUrl, HostKey) -> bool,
+        mut takes: impl FnMut(usize),
     ) -> (Vec<Found>, DiscardTally) {
         let mut budget = self.budget(base, parent.kind);
         let base = Base::new(base);
@@ -199,7 +229,8 @@ impl LinkRules {
         let mut hosts = RecentHosts::new(self.hasher);
         let mut links: Vec<Found> = Vec::new();
         let mut tally = DiscardTally::default();
-        for (href, kind, nofollow) in hrefs {
+        for (index, link) in hrefs.enumerate() {
+            let Href { text: href, kind, nofollow, is_listed } = link;
             if nofollow && self.respect_nofollow && budget.links > 0 {
                 tally.count(Discard::Nofollow);
                 continue;
@@ -224,8 +255,16 @@ impl LinkRules {
                 nofollow,
                 parent: Some(parent.page),
             };
-            match self.judge(&record).and_then(|()| budget.take(url.as_str().len())) {
+            let is_foreign = is_listed && url.host() != parent.page.url.host();
+            let judged = self.judge(&record).and_then(|()| {
+                match is_foreign && !permits(&url, hosts.key(url.host())) {
+                    true => Err(Discard::ForeignInSitemap),
+                    false => budget.take(url.as_str().len()),
+                }
+            });
+            match judged {
                 Ok(()) => {
+                    takes(index);
                     let priority = self.priority(&record);
                     let host: HostKey = hosts.key(url.host());
                     let finder = Finder::of_link(parent.group, host.group);
@@ -245,7 +284,7 @@ impl LinkRules {
     fn budget(&self, base: &url::Url, kind: LinkKind) -> LinkBudget {
         let (links, bytes) = match kind {
             LinkKind::Page => (self.per_page_max, self.bytes_max),
-            LinkKind::Sitemap => (SITEMAP_URLS_MAX, self.bytes_max.saturating_mul(SITEMAP_BYTES)),
+            LinkKind::Sitemap => (SITEMAP_LINKS_MAX, self.bytes_max.saturating_mul(SITEMAP_BYTES)),
         };
         LinkBudget {
             links,

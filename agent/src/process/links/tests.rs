@@ -253,10 +253,52 @@ fn a_page_gives_no_more_than_its_share() {
 fn a_sitemap_gives_as_many_as_it_may_hold() {
     let rules = rules(|s| s.live.links.per_page_max = 2);
     let base = url::Url::parse("http://x.example/sitemap.xml").unwrap();
-    let hrefs: Vec<String> = (0..=SITEMAP_URLS_MAX).map(|i| i.to_string()).collect();
+    let hrefs: Vec<String> = (0..=SITEMAP_LINKS_MAX).map(|i| i.to_string()).collect();
     let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
     let (links, tally) = rules.collect(&base, hrefs, parent(LinkKind::Sitemap, 0));
-    assert_eq!((links.len(), tally.get(Discard::TooManyLinks)), (50_000, 1));
+    assert_eq!((links.len(), tally.get(Discard::TooManyLinks)), (100_000, 1));
+}
+
+/// The rules come first, because a look-up of permissions costs more.
+#[test]
+fn a_sitemap_lists_other_hosts_only_with_permission() {
+    let rules = rules(|s| s.live.links.exclude = vec![rule("", "/never", "")]);
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let hrefs = [
+        ("http://example.com/1", true),
+        ("https://example.com:8443/2", true),
+        ("http://www.example.com/3", true),
+        ("http://friend.test/4", true),
+        ("http://friend.test/never", true),
+        ("http://other.test/5", false),
+        ("http://friend.test/4", true),
+        ("http://www.example.com/3", true),
+    ];
+    let hrefs = hrefs.into_iter().map(|(text, is_listed)| {
+        let (kind, nofollow) = (LinkKind::Page, false);
+        Href { text, kind, nofollow, is_listed }
+    });
+    let (mut asked, mut taken) = (Vec::new(), Vec::new());
+    let permits = |url: &CrawlUrl, host: HostKey| {
+        asked.push(url.as_str().to_owned());
+        assert_eq!(host, hasher(AssignBy::Domain).host_key(url.host()));
+        url.host() == "friend.test"
+    };
+    let parent = parent(LinkKind::Sitemap, 0);
+    let (links, tally) =
+        rules.collect_list(&base, hrefs, parent, permits, |index| taken.push(index));
+    let urls: Vec<&str> = links.iter().map(|link| link.url.as_str()).collect();
+    let expected = [
+        "http://example.com/1",
+        "https://example.com:8443/2",
+        "http://friend.test/4",
+        "http://other.test/5",
+    ];
+    assert_eq!(urls, expected);
+    assert_eq!(taken, [0, 1, 3, 5]);
+    assert_eq!(asked, ["http://www.example.com/3", "http://friend.test/4"]);
+    let counted = [Discard::ForeignInSitemap, Discard::OutOfScope].map(|reason| tally.get(reason));
+    assert_eq!((counted, tally.iter().count()), ([1, 1], 2));
 }
 
 #[test]

@@ -221,7 +221,9 @@ fn two_files_together_allow_what_both_allow() {
     assert_eq!(both.decide("/b").by.unwrap().text, "Disallow: /b");
     assert_eq!(both.crawl_delay(), Some(Duration::from_secs(5)));
     assert_eq!(Rules::from_bytes(&both.to_bytes()), Ok(both.clone()));
-    assert!(both.heap_size() > first.heap_size() + second.without_sitemaps().heap_size());
+    assert!(
+        both.heap_size() > first.heap_size() + second.with_foreign_sitemaps("a.test").heap_size()
+    );
     // Later rules replace those added before, and never the first ones.
     let third = rules("User-agent: *\nDisallow: /c\n");
     let replaced = both.and(&third);

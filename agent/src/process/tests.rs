@@ -1,0 +1,161 @@
+//! Goal: what a sitemap or a feed lists becomes links with their dates, and all else is counted.
+
+use super::duplicates::Duplicates;
+use super::links::LinkRules;
+use super::{Processed, ResponseProcessor};
+use crate::messages::{
+    FetchOutcome, Fetched, Finder, HandedOut, LinkKind, QueueKey, Queued, Response,
+};
+use crate::storage::Database;
+use arc_swap::ArcSwap;
+use crivello_common::config::Settings;
+use crivello_common::discard::Discard;
+use crivello_common::identity::KeyedHasher;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// 2026-11-25T12:00:00Z.
+const NOW: Timestamp = Timestamp::from_secs(1_795_608_000);
+
+fn process(kind: LinkKind, content_type: &'static str, body: &str) -> Processed {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings::default();
+    let disk = Database::open(dir.path(), true, &settings.fixed.state).unwrap();
+    let hasher = KeyedHasher::with_public_key();
+    let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
+    let mut processor = ResponseProcessor::new(
+        Arc::new(settings.fixed),
+        &settings.live,
+        hasher,
+        Arc::new(ArcSwap::from_pointee(rules)),
+        Arc::new(Duplicates::new(Arc::new(disk))),
+    );
+    let url = CrawlUrl::parse("http://a.test/sitemap.xml").unwrap();
+    let mut headers = http::HeaderMap::new();
+    headers.insert("content-type", content_type.parse().unwrap());
+    let response = Response {
+        status: 200,
+        version: http::Version::HTTP_11,
+        headers,
+        request_head: "GET /sitemap.xml HTTP/1.1\r\n\r\n".into(),
+        address: (Ipv4Addr::LOCALHOST, 80).into(),
+        certificate: None,
+        body: body.to_owned().into(),
+        truncated: None,
+        reservation: None,
+    };
+    processor.process(&Fetched {
+        host: hasher.host_key(url.host()),
+        name: url.host().into(),
+        row: Some(Queued {
+            queue_key: QueueKey::default(),
+            hash: hasher.url(&url),
+            origin: url.origin(),
+            path: url.path_and_query().into(),
+            depth: 1,
+            redirects: 0,
+            attempts: 0,
+            kind,
+            finder: Finder::OWN,
+        }),
+        url,
+        address: Ipv4Addr::LOCALHOST.into(),
+        at: NOW,
+        took: Duration::ZERO,
+        outcome: FetchOutcome::Response(Box::new(response)),
+        handed_out: HandedOut::default(),
+        traced: None,
+    })
+}
+
+/// Returns the links with the days of their dates.
+fn dated(processed: &Processed) -> Vec<(String, String)> {
+    let links = processed.links.iter().enumerate();
+    links
+        .map(|(at, link)| {
+            let of = processed.dates.iter().find(|dates| dates.link as usize == at);
+            let date = of.and_then(|of| of.modified.or(of.published));
+            let day = date.map_or_else(String::new, |date| date.to_string()[..10].to_owned());
+            (link.url.as_str().to_owned(), day)
+        })
+        .collect()
+}
+
+fn discards(processed: &Processed) -> Vec<(Discard, u64)> {
+    processed.discards.iter().collect()
+}
+
+#[test]
+fn dates_stay_with_their_links_when_others_are_refused() {
+    let entry =
+        |loc: &str, date: &str| format!("<url><loc>{loc}</loc><lastmod>{date}</lastmod></url>");
+    let body = [
+        entry("http://a.test/1", "2026-11-01"),
+        entry("/relative", "2026-11-02"),
+        entry("http://b.test/foreign", "2026-11-03"),
+        entry("http://a.test/1", "2026-11-04"),
+        entry("http://a.test/5", "2099-11-05"),
+        entry("ftp://a.test/6", "2026-11-06"),
+        entry("http://a.test/7", "2026-11-07"),
+        "<url><loc>http://a.test/8</loc></url>".to_owned(),
+        entry("http://a.test/9", "yesterday"),
+        entry("http://a.test/10", "2026-11-10"),
+        format!("<url><loc>http://a.test/{}</loc></url>", "x".repeat(10_000)),
+        "<url><loc>http://a.test/11</loc>".to_owned(),
+    ];
+    let body = format!("<urlset>{}", body.concat());
+    for kind in [LinkKind::Sitemap, LinkKind::Page] {
+        let processed = process(kind, "application/xml", &body);
+        let expected = [
+            ("http://a.test/1", "2026-11-01"),
+            ("http://a.test/5", ""),
+            ("http://a.test/7", "2026-11-07"),
+            ("http://a.test/8", ""),
+            ("http://a.test/9", ""),
+            ("http://a.test/10", "2026-11-10"),
+            ("http://a.test/11", ""),
+        ];
+        let expected = expected.map(|(url, day)| (url.to_owned(), day.to_owned()));
+        assert_eq!(dated(&processed), expected);
+        assert_eq!(
+            discards(&processed),
+            [
+                (Discard::Scheme, 1),
+                (Discard::TooLong, 1),
+                (Discard::ForeignInSitemap, 1),
+                (Discard::RelativeInSitemap, 1),
+                (Discard::DateIgnored, 2),
+                (Discard::SitemapDamaged, 1),
+            ]
+        );
+    }
+}
+
+/// A feed is a page: it may link to any host, and its links may be relative.
+#[test]
+fn feeds_and_languages_may_lead_to_other_hosts() {
+    let rss = "<rss><channel><item><link>http://b.test/1</link>\
+        <pubDate>Tue, 24 Nov 2026 10:00:00 GMT</pubDate></item><item><link>2</link></item></channel></rss>";
+    let processed = process(LinkKind::Page, "application/rss+xml", rss);
+    let expected = [("http://b.test/1", "2026-11-24"), ("http://a.test/2", "")];
+    let expected = expected.map(|(url, day)| (url.to_owned(), day.to_owned()));
+    assert_eq!((dated(&processed), discards(&processed)), (expected.to_vec(), Vec::new()));
+    let sitemap = "<urlset><url><loc>http://a.test/en</loc>\
+        <x:link rel='alternate' hreflang='de' href='http://b.test/de'/></url></urlset>";
+    let processed = process(LinkKind::Sitemap, "application/xml", sitemap);
+    assert_eq!((processed.links.len(), discards(&processed)), (2, Vec::new()));
+}
+
+#[test]
+fn an_index_lists_sitemaps_of_its_own_host() {
+    let index = "<sitemapindex><sitemap><loc>http://a.test/1.xml</loc><lastmod>2026-11-01</lastmod></sitemap>\
+        <sitemap><loc>http://b.test/2.xml</loc></sitemap></sitemapindex>";
+    let processed = process(LinkKind::Sitemap, "text/xml", index);
+    assert_eq!(processed.links[0].kind, LinkKind::Sitemap);
+    let expected = vec![("http://a.test/1.xml".to_owned(), "2026-11-01".to_owned())];
+    assert_eq!(dated(&processed), expected);
+    assert_eq!(discards(&processed), [(Discard::ForeignInSitemap, 1)]);
+}
