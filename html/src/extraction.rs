@@ -1,8 +1,8 @@
 //! Selection of the links of a response, and the data extracted so far.
 
 use super::links::{LinkArena, LinkKind, LinkSource};
+use super::list_summary::{LinkDates, ListSummary, SITEMAP_URLS_MAX};
 use super::microsyntax::{Directives, Rel};
-use super::sitemap::{LinkDates, ListSummary, SITEMAP_URLS_MAX};
 use super::text;
 use crivello_common::config::{Fixed, Live};
 use encoding_rs::UTF_8;

@@ -26,6 +26,7 @@ mod extraction;
 mod headers;
 mod html;
 mod links;
+mod list_summary;
 mod main_text;
 mod media;
 mod microsyntax;
@@ -43,10 +44,12 @@ mod tests;
 
 pub use content_encoding::{CODINGS_MAX, DecodeProblem};
 pub use links::{ExtractedLink, ExtractedLinks, LinkKind, LinkSource};
+pub use list_summary::{
+    LinkDates, ListSummary, SITEMAP_BYTES_MAX, SITEMAP_LINKS_MAX, SITEMAP_URLS_MAX,
+};
 pub use main_text::{Language, MainText, TEXT_RECIPE, TextFingerprint};
 pub use media::Media;
 pub use robots_txt::RobotsTxt;
-pub use sitemap::{LinkDates, ListSummary, SITEMAP_BYTES_MAX, SITEMAP_LINKS_MAX, SITEMAP_URLS_MAX};
 
 use content_encoding::Decoder;
 use crivello_common::config::{Fixed, Live};

@@ -5,7 +5,7 @@
 //! decoded is bounded by [`SITEMAP_BYTES_MAX`] and by [`RATIO_MAX`].
 
 use super::content_encoding::{Coding, DecodeProblem, ZSTD_WINDOW_LOG_MAX, codings, is_zlib};
-use super::sitemap::SITEMAP_BYTES_MAX;
+use super::list_summary::SITEMAP_BYTES_MAX;
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http::HeaderMap;

@@ -1,7 +1,7 @@
 //! Entries of sitemaps, RSS and Atom: elements to links and dates.
 
 use super::dates::DATE_MAX;
-use super::{LinkList, Piece};
+use super::link_list::{LinkList, Piece};
 use crate::links::{LinkKind, LinkSource};
 use crate::microsyntax::Rel;
 use crivello_common::time::Timestamp;

@@ -1,6 +1,6 @@
 //! Lines of a text, with a bound.
 
-use super::Piece;
+use super::link_list::Piece;
 use std::io::{BufRead, Read};
 
 /// Maximum length of a line in bytes. The rest of a longer one is not read.
