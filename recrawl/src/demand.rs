@@ -1,0 +1,164 @@
+//! The demand of an agent: the sum of its pages' fetch rates as a function of the threshold.
+//!
+//! The interval of a page for any threshold depends on the stored bytes of the page and on the policy.
+//! So the sum over all pages is kept at a fixed grid of thresholds without a scan: what a row
+//! contributed is subtracted when it is overwritten or handed over, and the new row's contribution is
+//! added. The caller commits the sums with its rows. Where that takes too much time, sums over the
+//! pages of which a hash is below a bound, divided by that share, do as well.
+//!
+//! The grid is fine, because the demand of the freshness objective is steep: a page that is given up
+//! at some threshold is fetched often just below it.
+
+use crate::page::PageHistory;
+use crate::threshold::ThresholdPolicy;
+
+/// Number of thresholds of the grid.
+pub const POINTS: usize = 256;
+/// Logarithms to the base 2 of the lowest threshold, and of the ratio of neighbors.
+const GRID: (f64, f64) = (2.0, 0.125);
+/// Number of thresholds of a report. They span a factor of eight.
+pub const REPORT_POINTS: usize = 24;
+/// Bounds of the slope by which a report is continued beyond its thresholds: that of the logarithm of
+/// the demand by the logarithm of the threshold.
+const SLOPES: (f64, f64) = (-2.0, -0.3);
+
+/// Returns a threshold of the grid: `4 · 2^(point/8)`, in units of weight times seconds.
+#[must_use]
+pub fn grid_threshold(point: usize) -> f64 {
+    (GRID.0 + GRID.1 * point as f64).exp2()
+}
+
+/// Returns the place of a threshold in the grid, within its bounds.
+fn grid_position(threshold: f64) -> f64 {
+    let position = (threshold.log2() - GRID.0) / GRID.1;
+    if position.is_nan() { 0.0 } else { position.clamp(0.0, (POINTS - 1) as f64) }
+}
+
+/// Sums over pages, in fetches per second, at the thresholds of the grid: 2 KiB.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemandSums {
+    n_pages: u64,
+    rates: [f64; POINTS],
+}
+
+impl Default for DemandSums {
+    fn default() -> Self {
+        Self { n_pages: 0, rates: [0.0; POINTS] }
+    }
+}
+
+impl DemandSums {
+    /// Adds a page as it is stored.
+    pub fn add(&mut self, policy: &ThresholdPolicy, page: &PageHistory) {
+        self.n_pages = self.n_pages.saturating_add(1);
+        for (sum, rate) in self.rates.iter_mut().zip(page_rates(policy, page)) {
+            *sum += rate;
+        }
+    }
+
+    /// Subtracts a page as it was stored.
+    pub fn remove(&mut self, policy: &ThresholdPolicy, page: &PageHistory) {
+        self.n_pages = self.n_pages.saturating_sub(1);
+        for (sum, rate) in self.rates.iter_mut().zip(page_rates(policy, page)) {
+            *sum = (*sum - rate).max(0.0);
+        }
+        if self.n_pages == 0 {
+            // Rounding errors end here.
+            self.rates = [0.0; POINTS];
+        }
+    }
+
+    /// Returns the number of pages.
+    #[must_use]
+    pub fn n_pages(&self) -> u64 {
+        self.n_pages
+    }
+
+    /// Returns the sums, in fetches per second.
+    #[must_use]
+    pub fn rates(&self) -> &[f64; POINTS] {
+        &self.rates
+    }
+
+    /// Returns what the agent reports to the others: the demand around the present threshold,
+    /// multiplied by the correction of [`crate::rate_meter::RateMeter`].
+    #[must_use]
+    pub fn report(
+        &self,
+        epoch: u64,
+        sequence: u64,
+        threshold: f64,
+        correction: f64,
+    ) -> DemandReport {
+        let first = grid_position(threshold) as usize;
+        let first = first.saturating_sub(REPORT_POINTS / 2).min(POINTS - REPORT_POINTS);
+        let correction = if correction.is_finite() { correction.max(0.0) } else { 1.0 };
+        let rates = std::array::from_fn(|i| (self.rates[first + i] * correction) as f32);
+        DemandReport { epoch, sequence, n_pages: self.n_pages, first: first as u16, rates }
+    }
+}
+
+/// Returns the rate of a page at each threshold of the grid. A page that failed has none, because
+/// failures have a schedule of their own.
+fn page_rates(policy: &ThresholdPolicy, page: &PageHistory) -> [f64; POINTS] {
+    if page.failures() > 0 {
+        return [0.0; POINTS];
+    }
+    policy
+        .intervals(page.weight(), &page.rate(), grid_threshold)
+        .map(|interval: f64| 1.0 / interval)
+}
+
+/// What an agent sends to the others: about 120 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DemandReport {
+    /// Epoch of the agent's view of the cluster.
+    pub epoch: u64,
+    /// Number of the report. It increases within an epoch.
+    pub sequence: u64,
+    /// Number of pages of the agent.
+    pub n_pages: u64,
+    /// Index in the grid of the first threshold.
+    pub first: u16,
+    /// Expected fetches per second at the first threshold and those that follow.
+    pub rates: [f32; REPORT_POINTS],
+}
+
+impl DemandReport {
+    /// Returns the expected fetches per second at a threshold. Between two thresholds it is
+    /// interpolated; beyond the first and the last it is continued as a power law. It is finite, and
+    /// never increases with the threshold, whatever the report has.
+    #[must_use]
+    pub fn at(&self, threshold: f64) -> f64 {
+        let last = REPORT_POINTS - 1;
+        let position = grid_position(threshold) - f64::from(self.first);
+        if position < 0.0 {
+            return self.continued(0, position);
+        }
+        if position >= last as f64 {
+            return self.continued(last, position - last as f64);
+        }
+        let i = position as usize;
+        let share = position - i as f64;
+        (1.0 - share) * self.rate(i) + share * self.rate(i + 1)
+    }
+
+    /// Returns the rate at a threshold of the report: the least of those that are not above it.
+    fn rate(&self, i: usize) -> f64 {
+        let rates = self.rates[..=i].iter().map(|rate| f64::from(rate.max(0.0)));
+        rates.fold(1e30, |least, rate| if rate < least { rate } else { least })
+    }
+
+    /// Continues the rate at an end of the report, `steps` of the grid beyond it.
+    fn continued(&self, end: usize, steps: f64) -> f64 {
+        let last = REPORT_POINTS - 1;
+        let (start, stop) = (self.rate(0), self.rate(last));
+        if self.rate(end) <= 0.0 {
+            return 0.0;
+        }
+        let step = GRID.1 * std::f64::consts::LN_2;
+        let slope = (stop / start).max(1e-30).ln() / (step * last as f64);
+        let slope = slope.clamp(SLOPES.0, SLOPES.1);
+        (self.rate(end) * (slope * step * steps).exp()).min(1e30)
+    }
+}

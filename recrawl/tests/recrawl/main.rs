@@ -1,0 +1,10 @@
+//! Tests of the recrawl policy from outside: simulated pages, and months of simulated time.
+#![expect(clippy::print_stdout, reason = "output of a failed test")]
+
+mod cluster;
+mod judge;
+mod schedulers;
+mod seed;
+mod simulation;
+mod web;
+mod yardstick;
