@@ -109,6 +109,7 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
         depth: 0,
         redirects: 0,
         attempts: 0,
+        revisit: None,
         kind: LinkKind::Page,
         finder: Finder::SEED,
     });

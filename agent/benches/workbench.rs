@@ -31,6 +31,7 @@ fn due(n: u32, now: Timestamp) -> DueHost {
         depth: 1,
         redirects: 0,
         attempts: 0,
+        revisit: None,
         kind: LinkKind::Page,
         finder: Finder::SEED,
     };

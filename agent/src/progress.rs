@@ -39,6 +39,29 @@ pub struct Snapshot {
     pub pages_left: Option<u64>,
     /// Bottleneck of the crawl.
     pub pace: Bottleneck,
+    /// Pages that are fetched again; `None` in a crawl that fetches each page once.
+    pub recrawl: Option<RecrawlGauges>,
+}
+
+/// Pages that are fetched again.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RecrawlGauges {
+    /// Finished URLs that wait for their next fetch.
+    pub scheduled: u64,
+    /// Queued URLs that were fetched before.
+    pub queued: u64,
+    /// Visits that found a changed page.
+    pub changed: u64,
+    /// Visits that found the same page.
+    pub unchanged: u64,
+    /// Visits that were answered with 304.
+    pub not_modified: u64,
+    /// Visits that found no page.
+    pub failed: u64,
+    /// Estimated share of pages whose copy is fresh; `None` before the first visits.
+    pub freshness: Option<f64>,
+    /// The threshold in force, in units of weight times seconds; `None` unless the policy is adaptive.
+    pub threshold: Option<f64>,
 }
 
 /// Number of hosts with something to fetch, by what they wait for.

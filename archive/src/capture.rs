@@ -47,11 +47,23 @@ crivello_common::closed_set! {
     }
 }
 
-/// The archived response with the same payload, to which a `revisit` record refers.
+/// The archived response to which a `revisit` record refers.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginalCapture<'a> {
     /// URL of the original response.
     pub url: &'a str,
     /// `WARC-Date` of the original response: the start time of its request.
     pub at: Timestamp,
+    /// Why the payload is not written again.
+    pub reason: RevisitReason,
+}
+
+/// The reason why a `revisit` record is written instead of a response: its profile (WARC/1.1 section
+/// 6.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RevisitReason {
+    /// The payload is identical byte for byte.
+    SamePayload,
+    /// The server answered a conditional request with 304.
+    NotModified,
 }

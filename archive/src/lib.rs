@@ -27,7 +27,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use capture::{Capture, OriginalCapture, Truncation};
+pub use capture::{Capture, OriginalCapture, RevisitReason, Truncation};
 pub use error::ArchiveError;
 pub use format::digest::{Digests, WarcDigest};
 pub use format::file_names::find_file;

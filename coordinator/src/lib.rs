@@ -20,6 +20,7 @@ pub mod metrics;
 mod page_quota;
 mod probe;
 mod rebuild;
+mod recrawl_rate;
 mod rpc;
 mod server;
 mod settings;

@@ -4,6 +4,7 @@
 use crate::members::{HeartbeatReport, MemberEvent, MemberRefusal, ProcessId};
 use crate::membership::{Command, CommandError, MembershipHandle, Reply};
 use crate::probe::probe_address;
+use crate::recrawl_rate::RecrawlRate;
 use crate::settings::EditRejected;
 use crate::watchers::{Latest, Watchers};
 use crivello_common::certificate_id::CertificateId;
@@ -38,6 +39,7 @@ pub(crate) struct Rpc {
     /// Agents that are refused.
     pub(crate) deny: Option<DenyList>,
     pub(crate) clock: Clock,
+    pub(crate) recrawl_rate: RecrawlRate,
 }
 
 type RpcResult<T> = Result<Response<T>, Status>;
@@ -260,15 +262,21 @@ impl Coordinator for Rpc {
             undelivered: sent.undelivered.iter().map(undelivered).collect(),
             certificate: certificate(&sent.certificate)?,
         };
-        let quota = quota.map(|pages| (id, (pages, process)));
+        let (quota, demand) = (quota.map(|pages| (id, (pages, process))), sent.recrawl);
         let reply = self.run(Command::Event(MemberEvent::Heartbeat(report), quota)).await?;
         let (_, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
+        let settings = self.membership.settings.borrow().clone();
+        let on_demand = |demand: v1::RecrawlDemand| {
+            self.recrawl_rate.on_report(id, &demand, &reply.view, &settings)
+        };
+        let recrawl_threshold = demand.and_then(on_demand);
         Ok(Response::new(v1::HeartbeatResponse {
             lease_ms: millis(lease),
             epoch: reply.view.epoch,
             quota: reply.pages,
             copies_wanted: reply.copies_wanted,
             now: self.clock.now().0,
+            recrawl_threshold,
         }))
     }
 

@@ -3,6 +3,7 @@
 use crate::error::CoordinatorError;
 use crate::membership::MembershipHandle;
 use crate::metrics::CoordinatorMetrics;
+use crate::recrawl_rate::RecrawlRate;
 use crate::rpc::Rpc;
 use crate::state_file::{Opened, StateFile};
 use crate::watchers::Watchers;
@@ -94,7 +95,9 @@ impl Coordinator {
         };
         let signer = Arc::new(ViewSigner::new(signing_key, crawl_id.clone()));
         let deny = listen.auth.deny.clone();
-        let rpc = Rpc { membership, watchers, crawl_id, identity_key, signer, deny, clock };
+        let recrawl_rate = RecrawlRate::default();
+        let rpc =
+            Rpc { membership, watchers, crawl_id, identity_key, signer, deny, clock, recrawl_rate };
         let rpc = Arc::new(rpc);
         listen.auth.watch();
         listen.token.iter().for_each(LiveToken::watch);

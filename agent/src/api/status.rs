@@ -1,6 +1,6 @@
 //! Status of an agent, and its conversion from and to messages.
 
-use crate::progress::{HostGauges, Snapshot};
+use crate::progress::{HostGauges, RecrawlGauges, Snapshot};
 use crivello_common::completion::AgentReply;
 use crivello_common::time::millis;
 use crivello_common::view::{AgentId, AgentState, RunState};
@@ -133,6 +133,16 @@ fn progress(s: &Snapshot) -> v1::Progress {
         pages_left: s.pages_left,
         bottleneck: pace.into(),
         bottleneck_delay_ms: millis(delay),
+        recrawl: s.recrawl.map(|recrawl| v1::RecrawlProgress {
+            scheduled: recrawl.scheduled,
+            queued: recrawl.queued,
+            changed: recrawl.changed,
+            unchanged: recrawl.unchanged,
+            not_modified: recrawl.not_modified,
+            failed: recrawl.failed,
+            freshness: recrawl.freshness,
+            threshold: recrawl.threshold,
+        }),
     }
 }
 
@@ -160,5 +170,15 @@ fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
         pipeline_pages: p.pipeline_pages,
         pages_left: p.pages_left,
         pace: bottleneck::from_wire(p).ok_or_else(|| BadStatus("pace", p.bottleneck.into()))?,
+        recrawl: p.recrawl.as_ref().map(|recrawl| RecrawlGauges {
+            scheduled: recrawl.scheduled,
+            queued: recrawl.queued,
+            changed: recrawl.changed,
+            unchanged: recrawl.unchanged,
+            not_modified: recrawl.not_modified,
+            failed: recrawl.failed,
+            freshness: recrawl.freshness,
+            threshold: recrawl.threshold,
+        }),
     })
 }

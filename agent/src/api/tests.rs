@@ -1,6 +1,6 @@
 use super::*;
 use crate::messages::BlockCount;
-use crate::progress::{HostGauges, Snapshot};
+use crate::progress::{HostGauges, RecrawlGauges, Snapshot};
 use crivello_common::bottleneck::Bottleneck;
 use crivello_common::discard::Discard;
 use crivello_common::view::{AgentId, AgentState, RunState};
@@ -135,6 +135,16 @@ fn standing() -> AgentStatus {
             pipeline_pages: 19,
             pages_left: Some(0),
             pace: Bottleneck::FewHosts { delay: Duration::from_millis(250) },
+            recrawl: Some(RecrawlGauges {
+                scheduled: 21,
+                queued: 22,
+                changed: 23,
+                unchanged: 24,
+                not_modified: 25,
+                failed: 26,
+                freshness: Some(0.5),
+                threshold: None,
+            }),
         },
     }
 }

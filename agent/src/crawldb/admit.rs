@@ -61,7 +61,7 @@ impl CrawlDb {
             self.frontier.totals.discards.count(reason);
             if !reason.is_for_now() {
                 self.frontier.totals.seen += 1;
-                let outcome = UrlOutcome::Discarded(reason);
+                let outcome = UrlOutcome::Discarded(reason, None);
                 self.frontier.write_outcome(batch, url.key(), &outcome);
             }
             return Ok(Err(reason));

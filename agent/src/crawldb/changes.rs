@@ -21,8 +21,7 @@ pub struct ChangeLog {
 impl ChangeLog {
     pub fn queued(&mut self, host: HostKey, name: &Arc<str>, url: &Queued) {
         if self.enabled {
-            let url = Queued { queue_key: url.queue_key.for_others(), ..url.clone() };
-            let name = name.clone();
+            let (name, url) = (name.clone(), queued_elsewhere(url.clone()));
             self.facts.push(Fact::Queued { host, name, url });
         }
     }
@@ -90,5 +89,20 @@ pub fn elsewhere(mut outcome: UrlOutcome) -> UrlOutcome {
     if let UrlOutcome::Fetched { record, .. } = &mut outcome {
         *record = None;
     }
+    if let UrlOutcome::Fetched { page: Some(page), .. }
+    | UrlOutcome::Failed(_, Some(page))
+    | UrlOutcome::Discarded(_, Some(page)) = &mut outcome
+        && page.url.revisit.is_some()
+    {
+        let page = Arc::make_mut(page);
+        page.url.revisit = page.url.revisit.as_ref().map(|revisit| Box::new(revisit.elsewhere()));
+    }
     outcome
+}
+
+/// Returns a queued URL as another agent stores it.
+pub fn queued_elsewhere(mut url: Queued) -> Queued {
+    url.queue_key = url.queue_key.for_others();
+    url.revisit = url.revisit.map(|revisit| Box::new(revisit.elsewhere()));
+    url
 }

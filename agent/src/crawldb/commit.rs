@@ -4,9 +4,9 @@ use super::drop_queue::drop_queues;
 use super::frontier::Frontier;
 use super::pending_page::{hold_until_acked, release_acked};
 use super::{CrawlDb, META_ARCHIVE, META_TOTALS};
-use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued};
+use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued, Revisit};
 use crate::storage::crawl_dir::META_SEEDED;
-use crate::storage::values::{ArchivedPage, ContentRow, UrlOutcome, is_success};
+use crate::storage::values::{ContentRow, FinishedUrl, UrlOutcome, is_success};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, UrlKey};
@@ -41,7 +41,7 @@ impl CrawlDb {
             self.frontier.hosts.load(&[host])?;
             for url in urls {
                 if self.frontier.is_checked_out(host, url.queue_key) {
-                    let outcome = UrlOutcome::Discarded(reason);
+                    let outcome = UrlOutcome::Discarded(reason, None);
                     self.frontier.finish_url(batch, host, &url, &outcome)?;
                     self.frontier.totals.discards.count(reason);
                 }
@@ -87,6 +87,7 @@ impl CrawlDb {
         self.group_rows.settle(batch);
         self.group_jobs.settle(batch);
         batch.put(Family::Meta, META_TOTALS, &self.frontier.totals.encode());
+        self.recrawl.write(batch);
         Ok(())
     }
 
@@ -125,18 +126,20 @@ impl CrawlDb {
         } else if waits {
             self.frontier.finish_url(batch, page.host, row, &outcome)?;
         }
-        // Only successes count towards the limits: anyone can link to URLs that do not exist.
+        // Only successes count towards the limits: anyone can link to URLs that do not exist. A page that
+        // was there before counts once.
         let (bytes, answered) = match page.end {
             PageEnd::Response { bytes, status, .. } => (Some(bytes), is_success(status)),
             _ => (None, false),
         };
+        let counts = answered && !was_success(row);
         self.frontier.hosts.change(page.host, |entry| {
-            entry.row.pages += u64::from(answered);
+            entry.row.pages += u64::from(counts);
             entry.row.bytes += bytes.unwrap_or(0);
             entry.row.answered |= answered;
         });
         if bytes.is_some() && self.frontier.limits.pages_per_domain_max.is_some() {
-            if answered {
+            if counts {
                 self.frontier.groups.change(page.host.group, |group| group.pages += 1)?;
             }
             self.frontier.hosts.count_reserved_page(page.host);
@@ -152,6 +155,12 @@ impl CrawlDb {
         row: &Queued,
         record: Option<(u32, u64)>,
     ) -> UrlOutcome {
+        let me = self.frontier.me.unwrap_or_default();
+        let revisit = self.recrawl.after_visit(page, row, record, me);
+        let finished = |by, revisit: Option<Box<Revisit>>| {
+            let url = Queued { revisit, ..row.clone() };
+            Some(Arc::new(FinishedUrl { by, name: page.name.clone(), url }))
+        };
         match page.end {
             PageEnd::Response { status, bytes, digest, duplicate, truncated } => {
                 self.frontier.totals.pages += 1;
@@ -164,17 +173,25 @@ impl CrawlDb {
                     let first = ContentRow { at: page.at, url: url.as_str().into() };
                     batch.put(Family::Content, &digest, &first.encode());
                 }
-                let kept = |by| ArchivedPage { by, name: page.name.clone(), url: row.clone() };
-                let page_of = self.frontier.me.map(|by| Arc::new(kept(by)));
+                // A page that is not modified stays where it was archived.
+                let capture = revisit.as_ref().and_then(|revisit| revisit.capture);
+                let is_kept = page.signs.as_ref().is_some_and(|signs| signs.is_not_modified);
+                let capture = capture.filter(|_| is_kept);
+                let status = capture.map_or(status, |capture| capture.status);
+                let record = capture.map_or(record, |capture| capture.record);
+                let by = capture.map_or(me, |capture| capture.by);
+                let is_wanted = self.frontier.me.is_some() || revisit.is_some();
+                let page_of = is_wanted.then(|| finished(by, revisit)).flatten();
                 UrlOutcome::Fetched { at: page.at, status, record, page: page_of }
             }
             PageEnd::Failed(kind) => {
                 self.frontier.totals.discards.count(Discard::GaveUp);
-                UrlOutcome::Failed(kind)
+                UrlOutcome::Failed(kind, revisit.and_then(|revisit| finished(me, Some(revisit))))
             }
             PageEnd::Discarded(reason) => {
                 self.frontier.totals.discards.count(reason);
-                UrlOutcome::Discarded(reason)
+                let page_of = revisit.and_then(|revisit| finished(me, Some(revisit)));
+                UrlOutcome::Discarded(reason, page_of)
             }
         }
     }
@@ -227,4 +244,10 @@ impl CrawlDb {
         hosts.forget_idle(&written);
         Ok(())
     }
+}
+
+/// Returns true if the last capture of a URL was a success, which is counted.
+fn was_success(row: &Queued) -> bool {
+    let capture = row.revisit.as_ref().and_then(|revisit| revisit.capture);
+    capture.is_some_and(|capture| is_success(capture.status))
 }

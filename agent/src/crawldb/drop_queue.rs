@@ -98,7 +98,7 @@ fn drop_rows(
 ) -> Result<(usize, bool), DiskError> {
     let from = keys::frontier(host, QueueKey::default());
     let last = keys::frontier(host, END_OF_QUEUE);
-    let outcome = UrlOutcome::Discarded(reason);
+    let outcome = UrlOutcome::Discarded(reason, None);
     let (mut rows, mut done) = (Vec::new(), true);
     frontier.disk.walk(Family::Frontier, &from, &last, |key, value| {
         done = rows.len() < room;

@@ -6,12 +6,13 @@ use super::group_table::GroupTable;
 use super::host_in_memory::HostInMemory;
 use super::hosts::HostTable;
 use super::totals::Totals;
-use crate::messages::{Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
-use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
+use crate::messages::{Finder, PRIORITY_PENDING, QueueKey, Queued, Revisit, RobotsRecord};
+use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
 use crivello_common::config::Limits;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use crivello_common::view::AgentId;
 use std::sync::Arc;
@@ -36,6 +37,31 @@ pub struct Frontier {
     pub robots: Vec<(HostKey, Origin, RobotsRecord)>,
     /// Hosts whose queue is discarded once their pages in flight have arrived.
     pub dropping: Vec<HostKey>,
+    /// Place of the scan of `due`.
+    pub due: DueCursor,
+}
+
+/// Place of the scan of `due`, which goes back when a key is written before it.
+#[derive(Debug)]
+pub struct DueCursor {
+    /// First key that the scan has not passed.
+    pub key: [u8; keys::DUE],
+    /// Time at which the scan goes on.
+    pub next: Timestamp,
+}
+
+impl Default for DueCursor {
+    fn default() -> Self {
+        Self { key: [0; keys::DUE], next: Timestamp::ZERO }
+    }
+}
+
+impl DueCursor {
+    /// Makes the scan include a key.
+    pub fn include(&mut self, key: [u8; keys::DUE], at: Timestamp) {
+        self.key = self.key.min(key);
+        self.next = self.next.min(at);
+    }
 }
 
 impl Frontier {
@@ -99,6 +125,7 @@ impl Frontier {
         url: &Queued,
     ) -> Result<(), DiskError> {
         self.totals.queued += 1;
+        self.totals.queued_again += u64::from(url.generation() > 0);
         self.write_queued(batch, host, url);
         let bytes = url.path.len() as u64;
         let changes = &mut self.changes;
@@ -144,13 +171,48 @@ impl Frontier {
         self.hosts.change(host, |entry| entry.take_back(url.queue_key));
     }
 
-    /// Writes the outcome of a URL.
+    /// Writes the outcome of a URL, which has none, and its key in `due`.
     pub fn write_outcome(&mut self, batch: &mut Batch, url: UrlKey, outcome: &UrlOutcome) {
-        batch.put(Family::Seen, &keys::seen(url), &outcome.encode());
+        self.store_outcome(batch, url, outcome);
         self.changes.done(url, outcome);
     }
 
-    /// Removes a URL from its host's queue, and writes its outcome.
+    /// Writes the outcome of a URL for this agent only.
+    pub fn store_outcome(&mut self, batch: &mut Batch, url: UrlKey, outcome: &UrlOutcome) {
+        batch.put(Family::Seen, &keys::seen(url), &outcome.encode());
+        if let Some(due) = outcome.due() {
+            let key = keys::due(due, url);
+            batch.put(Family::Due, &key, &[]);
+            self.due.include(key, due);
+            self.totals.scheduled += 1;
+        }
+    }
+
+    /// Deletes the key in `due` of an outcome that is replaced or deleted.
+    pub fn forget_due(&mut self, batch: &mut Batch, url: UrlKey, outcome: &UrlOutcome) {
+        if let Some(due) = outcome.due() {
+            batch.delete(Family::Due, &keys::due(due, url));
+            self.totals.scheduled = self.totals.scheduled.saturating_sub(1);
+        }
+    }
+
+    /// Queues a finished URL, whose host is in memory, for its next fetch. `outcome` is replaced.
+    pub fn queue_again(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        outcome: &UrlOutcome,
+        url: &Queued,
+    ) -> Result<Queued, DiskError> {
+        self.forget_due(batch, UrlKey { group: host.group, url: url.hash }, outcome);
+        let queue_key = self.next_queue_key(url.queue_key.priority);
+        let url = Queued { queue_key, attempts: 0, ..url.clone() };
+        self.enqueue(batch, host, &url)?;
+        Ok(url)
+    }
+
+    /// Removes a URL from its host's queue, and writes its outcome. The outcome has the number of the
+    /// fetch that the URL waited for.
     pub fn finish_url(
         &mut self,
         batch: &mut Batch,
@@ -158,7 +220,16 @@ impl Frontier {
         url: &Queued,
         outcome: &UrlOutcome,
     ) -> Result<(), DiskError> {
-        self.finish_pending(batch, host, (url.queue_key, url.hash), outcome);
+        let place = (url.queue_key, url.hash);
+        if url.revisit.is_some() && outcome.page().is_none() {
+            let name = self.hosts.get(host).map(|entry| entry.row.name.clone()).unwrap_or_default();
+            let by = self.me.unwrap_or_default();
+            let url = Queued { revisit: url.revisit.clone().map(never_due), ..url.clone() };
+            let page = Some(Arc::new(FinishedUrl { by, name, url }));
+            self.finish_pending(batch, host, place, &outcome.clone().with_page(page));
+        } else {
+            self.finish_pending(batch, host, place, outcome);
+        }
         self.take_from_queue(host, url)
     }
 
@@ -178,6 +249,7 @@ impl Frontier {
     /// Uncounts a URL that leaves its host's queue.
     pub fn take_from_queue(&mut self, host: HostKey, url: &Queued) -> Result<(), DiskError> {
         self.totals.queued -= 1;
+        self.totals.queued_again -= u64::from(url.generation() > 0);
         let bytes = url.path.len() as u64;
         self.hosts.change(host, |entry| {
             entry.take_back(url.queue_key);
@@ -249,4 +321,9 @@ impl Frontier {
         }
         Ok(())
     }
+}
+
+/// Returns the data of a URL that was discarded, and is not fetched again.
+fn never_due(revisit: Box<Revisit>) -> Box<Revisit> {
+    Box::new(Revisit { due: Timestamp::ZERO, ..*revisit })
 }

@@ -6,7 +6,7 @@
 use super::GroupRows;
 use super::frontier::Frontier;
 use crate::messages::{PRIORITY_PENDING, Queued};
-use crate::storage::values::{HostRow, decode_queued};
+use crate::storage::values::{HostRow, Seen, decode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
 use crivello_common::config::Politeness;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
@@ -342,7 +342,7 @@ impl GroupJob {
         group: GroupHash,
         room: &mut usize,
     ) -> Result<(), DiskError> {
-        let mut rows = Vec::new();
+        let (mut rows, mut scheduled) = (Vec::new(), Vec::new());
         frontier.disk.walk(
             family,
             &self.from(group),
@@ -352,6 +352,12 @@ impl GroupJob {
                 if family != Family::Hosts || key[8..] != [0; 8] {
                     let is_host = family == Family::Hosts;
                     let host = is_host.then(|| HostRow::decode(value)).transpose()?;
+                    if family == Family::Seen
+                        && let Seen::Done(outcome) = Seen::decode(value)?
+                        && outcome.due().is_some()
+                    {
+                        scheduled.push((keys::read_seen(key)?, outcome));
+                    }
                     rows.push((key.to_vec(), host));
                 }
                 Ok(rows.len() < *room)
@@ -361,6 +367,9 @@ impl GroupJob {
             self.from = after_key(last);
         }
         *room -= rows.len();
+        for (url, outcome) in &scheduled {
+            frontier.forget_due(batch, *url, outcome);
+        }
         for (key, row) in &rows {
             batch.delete(family, key);
             match (keys::read_host(key), row) {

@@ -34,13 +34,15 @@ pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Dis
 }
 
 /// Joins queued URLs: the smaller depth with the fewer redirects, the larger number of failed attempts, the better finder, and
-/// the better priority unless `ours` is a pending page. Returns true if `ours` changed.
+/// the better priority unless `ours` is a pending page, and the data of earlier fetches with the larger
+/// encoding. Both wait for the same fetch. Returns true if `ours` changed.
 pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
     let state = |url: &Queued| {
         let distance = (url.depth, url.redirects);
         (distance, url.attempts, url.kind, url.finder, url.queue_key.priority)
     };
     let before = state(ours);
+    let is_other = join_revisits(ours, theirs);
     (ours.depth, ours.redirects) =
         (ours.depth, ours.redirects).min((theirs.depth, theirs.redirects));
     ours.attempts = ours.attempts.max(theirs.attempts);
@@ -51,7 +53,17 @@ pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
     if ours.queue_key.priority != PRIORITY_PENDING {
         ours.queue_key.priority = ours.queue_key.priority.min(theirs.queue_key.priority);
     }
-    before != state(ours)
+    is_other || before != state(ours)
+}
+
+/// Joins the data of earlier fetches. Returns true if `ours` changed.
+fn join_revisits(ours: &mut Queued, theirs: &Queued) -> bool {
+    let sent = |url: &Queued| url.revisit.as_ref().map(|revisit| revisit.elsewhere().encode());
+    let takes = theirs.revisit.is_some() && sent(theirs) > sent(ours);
+    if takes {
+        ours.revisit.clone_from(&theirs.revisit);
+    }
+    takes
 }
 
 /// Returns true if `theirs` replaces `ours`: the later request, or between equal times the larger

@@ -19,6 +19,7 @@ mod blocked_hosts;
 mod changes;
 mod commit;
 mod drop_queue;
+mod due;
 mod frontier;
 mod group_jobs;
 mod group_rows;
@@ -28,6 +29,7 @@ mod hosts;
 mod join;
 mod pending_page;
 mod recent;
+mod recrawl;
 mod refetch;
 mod reorder;
 mod roles;
@@ -40,6 +42,7 @@ mod transfer;
 pub use blocked_hosts::BlockedHosts;
 pub use group_rows::GroupRows;
 pub use recent::RecentKeys;
+pub use recrawl::RecrawlState;
 pub use refetch::archived;
 pub use roles::{RoleCounts, count_roles};
 pub use serve::MayFetch;
@@ -51,6 +54,7 @@ pub use totals::Totals;
 pub use transfer::ExportCursor;
 
 use crate::messages::{Commit, CommitKind, Queued, ToFrontier, ToWorkbench};
+use crate::progress::RecrawlGauges;
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use changes::ChangeLog;
 use crivello_common::config::{Live, Settings};
@@ -60,10 +64,13 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::metrics::Timer;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
-use frontier::Frontier;
+use crivello_recrawl::demand::DemandReport;
+use due::DueScan;
+use frontier::{DueCursor, Frontier};
 use group_jobs::GroupJobs;
 use group_table::GroupTable;
 use hosts::HostTable;
+use recrawl::RevisitCounts;
 use refetch::Refetch;
 use reorder::Reorder;
 use serve::Server;
@@ -89,6 +96,8 @@ pub struct CrawlDb {
     refetch: Refetch,
     blocked_hosts: BlockedHosts,
     reorder: Reorder,
+    recrawl: RecrawlState,
+    due: DueScan,
 }
 
 impl CrawlDb {
@@ -115,6 +124,7 @@ impl CrawlDb {
             me: None,
             robots: Vec::new(),
             dropping: Vec::new(),
+            due: DueCursor::default(),
             disk: disk.clone(),
         };
         Ok(Self {
@@ -126,6 +136,8 @@ impl CrawlDb {
             refetch: Refetch::read(&disk, hasher)?,
             blocked_hosts: BlockedHosts::of(&settings.live),
             reorder: Reorder::read(&disk, &settings.live.links.priority)?,
+            recrawl: RecrawlState::read(&disk, &settings.live.recrawl)?,
+            due: DueScan::default(),
             sieve: Sieve::open(disk, &settings.fixed.state)?,
         })
     }
@@ -242,6 +254,7 @@ impl CrawlDb {
     /// be before.
     pub fn rescan_schedule(&mut self) {
         self.server.rescan_schedule();
+        self.due.rescan(&mut self.frontier);
     }
 
     /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. Another
@@ -317,7 +330,7 @@ impl CrawlDb {
         self.finish(&mut batch, now)?;
         if !step.rescheduled.is_empty() {
             // Hosts of groups that were skipped until now.
-            self.server.rescan_schedule();
+            self.rescan_schedule();
         }
         self.frontier.changes.forget(&step.deleted);
         self.frontier.changes.forget_hosts(&step.rescheduled);
@@ -382,12 +395,86 @@ impl CrawlDb {
         Ok(Some(self.scan_commit(batch)))
     }
 
+    /// Returns true if [`Self::step_due`] has something to do.
+    #[must_use]
+    pub fn has_due(&self, now: Timestamp) -> bool {
+        self.recrawl.is_on() && self.frontier.due.next <= now
+    }
+
+    /// Queues some URLs whose next fetch is due. Returns a commit of its own, which is applied already,
+    /// or `None` if none is due. All earlier batches must have been written.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
+    pub fn step_due(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        if !self.has_due(now) {
+            return Ok(None);
+        }
+        let mut batch = Batch::default();
+        let parts = (&self.group_rows, &self.group_jobs, &self.refetch, &self.recrawl);
+        self.due.step(&mut self.frontier, parts, now, &mut batch)?;
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        self.finish(&mut batch, now)?;
+        Ok(Some(self.scan_commit(batch)))
+    }
+
+    /// Performs a step of a pass over all URLs that are to be fetched again, if there is one. Returns a
+    /// commit of its own, as [`Self::step_due`], and at the end of the pass the report for the other
+    /// agents.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
+    pub fn step_due_pass(
+        &mut self,
+        now: Timestamp,
+    ) -> Result<Option<(Commit, Option<DemandReport>)>, DiskError> {
+        if !self.recrawl.is_adaptive() || !self.due.has_pass(&self.frontier, now) {
+            return Ok(None);
+        }
+        let mut batch = Batch::default();
+        let (parts, recrawl) = ((&self.group_rows, &self.group_jobs), &mut self.recrawl);
+        let report = self.due.step_pass(&mut self.frontier, parts, recrawl, now, &mut batch)?;
+        self.finish(&mut batch, now)?;
+        Ok(Some((self.scan_commit(batch), report)))
+    }
+
+    /// Returns the policy of fetching pages again, and what was learned.
+    #[must_use]
+    pub const fn recrawl(&self) -> &RecrawlState {
+        &self.recrawl
+    }
+
+    /// Returns the state of fetching pages again; `None` if it is off.
+    #[must_use]
+    pub fn recrawl_gauges(&self) -> Option<RecrawlGauges> {
+        let (totals, recrawl) = (self.totals(), &self.recrawl);
+        let RevisitCounts { changed, unchanged, not_modified, failed } = recrawl.counts();
+        recrawl.is_on().then(|| RecrawlGauges {
+            scheduled: totals.scheduled,
+            queued: totals.queued_again,
+            changed,
+            unchanged,
+            not_modified,
+            failed,
+            freshness: recrawl.freshness(),
+            threshold: recrawl.is_adaptive().then(|| recrawl.threshold()),
+        })
+    }
+
+    /// Sets the threshold of the policy `adaptive` that all agents agreed on.
+    pub fn set_recrawl_threshold(&mut self, threshold: f64, now: Timestamp) {
+        self.recrawl.set_threshold(threshold, now);
+    }
+
     /// Applies new settings: limits for hosts and domains, blocked hosts, the delays of hosts that rest
     /// on disk, and the order of queued URLs.
     pub fn reconfigure(&mut self, settings: &Live) {
         self.frontier.limits = settings.limits.clone();
         self.blocked_hosts.reconfigure(settings);
         self.reorder.reconfigure(&settings.links.priority);
+        self.recrawl.reconfigure(&settings.recrawl);
     }
 
     /// Performs one step of the scan for blocked hosts. The next commits drop the queues that it

@@ -5,8 +5,8 @@
 //! existing rows are scanned once, a bounded number at a time. Outcomes that arrive later are
 //! merged as queued URLs.
 
-use crate::messages::Fact;
-use crate::storage::values::{ArchivedPage, Seen, UrlOutcome};
+use crate::messages::{Fact, Queued};
+use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, Row, RowReader, RowWriter, keys};
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::identity::KeyedHasher;
@@ -44,7 +44,7 @@ impl Refetch {
     }
 
     /// Returns the page if only a lost archive has it.
-    pub fn lost<'a>(&self, outcome: &'a UrlOutcome) -> Option<&'a ArchivedPage> {
+    pub fn lost<'a>(&self, outcome: &'a UrlOutcome) -> Option<&'a FinishedUrl> {
         match outcome {
             UrlOutcome::Fetched { page: Some(page), .. } if self.gone.contains(&page.by) => {
                 Some(page)
@@ -54,7 +54,7 @@ impl Refetch {
     }
 
     /// Returns the key of the host of a page in this group.
-    pub fn host_of(&self, group: GroupHash, page: &ArchivedPage) -> HostKey {
+    pub fn host_of(&self, group: GroupHash, page: &FinishedUrl) -> HostKey {
         HostKey { group, host: self.hasher.host(&page.name) }
     }
 
@@ -92,7 +92,7 @@ impl Refetch {
                 && !is_deleting(group)
             {
                 let host = self.host_of(group, page);
-                facts.push(Fact::Queued { host, name: page.name.clone(), url: page.url.clone() });
+                facts.push(Fact::Queued { host, name: page.name.clone(), url: lost_url(page) });
             }
             last = Some(key.to_vec());
             Ok(n_rows < ROWS_AT_ONCE)
@@ -112,6 +112,13 @@ impl Refetch {
         }
         batch.put(Family::Meta, META_REFETCHED, &value.finish());
     }
+}
+
+/// Returns the URL of a page that only a lost archive has, as it is queued again: its next request is
+/// unconditional.
+pub fn lost_url(page: &FinishedUrl) -> Queued {
+    let revisit = page.url.revisit.as_ref().map(|revisit| Box::new(revisit.without_capture()));
+    Queued { revisit, ..page.url.clone() }
 }
 
 /// Returns the number of pages in the archive of `by` that belong to groups with `own`. Stops early

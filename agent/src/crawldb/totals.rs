@@ -18,6 +18,10 @@ pub struct Totals {
     pub queued: u64,
     /// Queued URLs that this agent may fetch, without those of groups that it holds for others.
     pub own_queued: u64,
+    /// Queued URLs that were fetched before.
+    pub queued_again: u64,
+    /// Finished URLs that are to be queued again at some time.
+    pub scheduled: u64,
     /// Hosts with a row.
     pub hosts: u64,
     /// Responses that count as pages.
@@ -44,7 +48,7 @@ pub struct Totals {
     pub discards: DiscardTally,
 }
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 impl Totals {
     /// Encodes the value in `meta`.
@@ -54,7 +58,7 @@ impl Totals {
         for n in [self.next_seq, self.seen, self.queued, self.hosts, self.pages, self.bytes] {
             w.number(n);
         }
-        w.number(self.own_queued);
+        w.number(self.own_queued).number(self.queued_again).number(self.scheduled);
         for n in [self.truncated, self.duplicates, self.robots, self.links, self.retries] {
             w.number(n);
         }
@@ -89,6 +93,8 @@ impl Totals {
             pages: r.number()?,
             bytes: r.number()?,
             own_queued: r.number()?,
+            queued_again: r.number()?,
+            scheduled: r.number()?,
             truncated: r.number()?,
             duplicates: r.number()?,
             robots: r.number()?,

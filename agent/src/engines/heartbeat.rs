@@ -21,6 +21,7 @@ use crivello_proto::auth::NodeAuth;
 use crivello_proto::signing::{CoordinatorClock, ViewBook, ViewRejected};
 use crivello_proto::tls::Tls;
 use crivello_proto::{v1, with_causes};
+use crivello_recrawl::demand::DemandReport;
 use page_quota::PageQuotaClient;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,6 +104,9 @@ impl Heartbeat {
                         quota.on_grant(allowance, &self.shared);
                     }
                     self.shared.status.copies_wanted.store(answer.copies_wanted, Relaxed);
+                    if let Some(threshold) = answer.recrawl_threshold {
+                        self.shared.recrawl.set_threshold(threshold);
+                    }
                     let lease = Duration::from_millis(answer.lease_ms);
                     // The queue is full while the writer is stuck; the coordinator must know that.
                     let leased = self.inbox.deliver(InboundMsg::Leased(asked + lease));
@@ -158,6 +162,7 @@ impl Heartbeat {
             disk_full: status.disk_full.load(Relaxed),
             unreachable: unreachable.into_iter().map(|id| id.0).collect(),
             undelivered: self.undelivered(),
+            recrawl: self.shared.recrawl.demand().map(|demand| recrawl_demand(&demand)),
             certificate: certificate.map(|id| id.0.to_vec()).unwrap_or_default().into(),
         }
     }
@@ -243,5 +248,15 @@ impl Heartbeat {
             }
             tokio::time::sleep(self.shared.settings.cluster.peer_lease() / PINGS_PER_LEASE).await;
         }
+    }
+}
+
+/// Returns the demand of this agent for the wire.
+fn recrawl_demand(demand: &DemandReport) -> v1::RecrawlDemand {
+    v1::RecrawlDemand {
+        sequence: demand.sequence,
+        pages: demand.n_pages,
+        first: demand.first.into(),
+        rates: demand.rates.to_vec(),
     }
 }

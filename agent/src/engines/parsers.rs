@@ -99,7 +99,7 @@ impl ParserThread {
             self.processor.reconfigure(&self.shared.live.latest().live);
             Processed::without_response(PageEnd::Failed(Failure::Unreadable))
         });
-        let Processed { end, records, links, discards, charset, first, .. } = processed;
+        let Processed { end, records, links, discards, charset, signs, first, .. } = processed;
         let page = Page {
             host: fetched.host,
             name: fetched.name,
@@ -111,6 +111,7 @@ impl ParserThread {
             links,
             discards,
             traced: fetched.traced,
+            signs,
         };
         (page, charset, first)
     }

@@ -162,6 +162,7 @@ impl Writer {
             self.check_disk_space(now);
             self.poll_cluster(now)?;
             self.apply_settings(now)?;
+            self.queue_due(now)?;
             if self.is_due(now) {
                 self.commit()?;
             }
@@ -317,6 +318,7 @@ impl Writer {
     fn report_totals(&mut self) {
         let sieve = self.stores.crawldb.sieve_counts();
         *self.shared.status.totals.lock() = (self.stores.crawldb.totals().clone(), sieve);
+        *self.shared.status.recrawl.lock() = self.stores.crawldb.recrawl_gauges();
         self.warn_of_losses(sieve.losses.rate);
     }
 
@@ -419,7 +421,10 @@ impl Writer {
         if !settled {
             return Ok(None);
         }
-        let exhausted = idle && self.seeds_ended && self.stores.crawldb.totals().queued == 0;
+        let crawldb = &self.stores.crawldb;
+        let (totals, comes_back) = (crawldb.totals(), crawldb.recrawl().is_on());
+        let has_more = totals.queued > 0 || (comes_back && totals.scheduled > 0);
+        let exhausted = idle && self.seeds_ended && !has_more;
         Ok(if exhausted { Some(Ended::Exhausted) } else { self.idle })
     }
 
@@ -440,6 +445,7 @@ impl Writer {
 mod archive;
 mod cluster;
 mod disk_space;
+mod recrawl;
 mod settings;
 mod sieve_warning;
 #[cfg(test)]

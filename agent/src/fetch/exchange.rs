@@ -7,7 +7,7 @@ use super::request_headers::Headers;
 use super::reuse_wait;
 use super::target::RequestTarget;
 use super::{Caps, FetchContext};
-use crate::messages::{Response, Truncation};
+use crate::messages::{Response, Truncation, Validators};
 use crivello_common::certificate::CertificateStatus;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -23,6 +23,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Ask<'a> {
     pub(super) target: &'a RequestTarget,
     pub(super) headers: &'a Headers,
+    /// Validators that make it conditional, if there are any.
+    pub(super) validators: Option<&'a Validators>,
     /// True if it uses the connection of the previous request.
     pub(super) follows: bool,
     /// True if it is the last on its connection.
@@ -58,7 +60,7 @@ pub(super) enum Answer {
 pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     let (url, ip) = (ask.target.url(), ask.target.address());
     let mut request = reqwest::Request::new(Method::GET, ask.target.parsed().clone());
-    *request.headers_mut() = ask.headers.map(ask.closes());
+    *request.headers_mut() = ask.headers.map(ask.closes(), ask.validators);
     let client = context.clients.of(url.host(), ip, ask.after);
     let first_byte = instant(&context.clock, ask.began + context.caps.first_byte);
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
@@ -96,7 +98,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         status: response.status().as_u16(),
         version: response.version(),
         headers: std::mem::take(response.headers_mut()),
-        request_head: ask.headers.request_head(url, ask.closes()),
+        request_head: ask.headers.request_head(url, ask.closes(), ask.validators),
         address,
         certificate,
         truncated: body.cut.map(Cut::truncation),

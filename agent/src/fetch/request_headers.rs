@@ -1,12 +1,13 @@
 //! Headers of every request, built once, with the identity of the crawler; their text on the wire.
 
 use super::fetch_error::FetchError;
+use crate::messages::Validators;
 use bytes::Bytes;
 use crivello_common::config;
 use crivello_common::url::CrawlUrl;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONNECTION, FROM, HeaderMap, HeaderName, HeaderValue,
-    USER_AGENT,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT,
 };
 
 const PAGE_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -63,10 +64,16 @@ impl RequestHeaders {
 }
 
 impl Headers {
-    /// Returns the headers of one request, which is the last on its connection if `close`. The
-    /// client adds `Host` after them.
-    pub(super) fn map(&self, close: bool) -> HeaderMap {
+    /// Returns the headers of one request, which is the last on its connection if `close`, and
+    /// conditional if there are validators. The client adds `Host` after them.
+    pub(super) fn map(&self, close: bool, validators: Option<&Validators>) -> HeaderMap {
         let mut map = self.map.clone();
+        for (name, text) in conditions(validators) {
+            // Validators that are no header values are not kept.
+            if let Ok(value) = HeaderValue::from_str(text) {
+                map.insert(name, value);
+            }
+        }
         if close {
             map.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -75,13 +82,29 @@ impl Headers {
 
     /// Returns the request line and headers in the form of HTTP/1.1. HTTP/2 sends the same in
     /// binary; archives store the text.
-    pub(super) fn request_head(&self, url: &CrawlUrl, close: bool) -> Bytes {
+    pub(super) fn request_head(
+        &self,
+        url: &CrawlUrl,
+        close: bool,
+        validators: Option<&Validators>,
+    ) -> Bytes {
         let (path, host) = (url.path_and_query().as_bytes(), authority(url).as_bytes());
-        let close = if close { CLOSE } else { b"" };
-        let parts: [&[u8]; 8] =
-            [b"GET ", path, b" HTTP/1.1\r\n", &self.text, close, b"host: ", host, b"\r\n\r\n"];
+        let conditions: String = conditions(validators)
+            .map(|(name, value)| format!("{}: {value}\r\n", name.as_str()))
+            .collect();
+        let (conditions, close) = (conditions.as_bytes(), if close { CLOSE } else { b"" });
+        let host = [b"host: ", host, b"\r\n\r\n"].concat();
+        let parts: [&[u8]; 7] =
+            [b"GET ", path, b" HTTP/1.1\r\n", &self.text, conditions, close, &host];
         parts.concat().into()
     }
+}
+
+/// Returns the headers that make a request conditional (RFC 9110 section 13.1).
+fn conditions(validators: Option<&Validators>) -> impl Iterator<Item = (HeaderName, &str)> {
+    let etag = validators.and_then(|v| v.etag.as_deref()).map(|text| (IF_NONE_MATCH, text));
+    let date = validators.and_then(|v| v.last_modified.as_deref());
+    etag.into_iter().chain(date.map(|text| (IF_MODIFIED_SINCE, text)))
 }
 
 impl FromIterator<(HeaderName, HeaderValue)> for Headers {

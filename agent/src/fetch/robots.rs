@@ -70,7 +70,7 @@ pub(super) fn ask<'a>(
 ) -> Ask<'a> {
     let headers = &context.request_headers.robots;
     let (follows, is_last, body_size_max) = (false, true, ROBOTS_SIZE_MAX);
-    Ask { target, headers, follows, is_last, after, body_size_max, began, stop }
+    Ask { target, headers, validators: None, follows, is_last, after, body_size_max, began, stop }
 }
 
 fn signal(response: &Response, ended: Timestamp) -> VisitSignal {

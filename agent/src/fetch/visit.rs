@@ -99,10 +99,13 @@ async fn page(
             return true;
         }
     };
+    let revisit = row.revisit.as_ref();
+    let validators = revisit.map(|revisit| revisit.validators.clone()).filter(|v| !v.is_empty());
     let began = guard.begin(Some(row));
     let ask = Ask {
         target: &target,
         headers: &context.request_headers.pages,
+        validators: validators.as_ref(),
         follows: guard.requests > 1,
         is_last,
         after,

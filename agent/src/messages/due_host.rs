@@ -1,6 +1,6 @@
 //! A host that falls due, with the head of its queue: from the crawl database to the workbench.
 
-use super::{Finder, LinkKind, PRIORITY_LAST};
+use super::{Finder, LinkKind, PRIORITY_LAST, Revisit};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
@@ -34,7 +34,7 @@ impl QueueKey {
 
 /// URL that the sieve let through and that has not been fetched: one row of the frontier. The host
 /// is known from the context.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Queued {
     /// Place in its host's queue.
     pub queue_key: QueueKey,
@@ -54,13 +54,22 @@ pub struct Queued {
     pub kind: LinkKind,
     /// Class of who found it.
     pub finder: Finder,
+    /// What is known from earlier fetches; `None` if it waits for its first one.
+    pub revisit: Option<Box<Revisit>>,
 }
 
 impl Queued {
-    /// Returns its share of the URLs in memory: one, plus one for each 256 bytes of its path.
+    /// Returns its share of the URLs in memory: one, plus one for each 256 bytes of its path, plus one
+    /// if it was fetched before.
     #[must_use]
     pub const fn weight(&self) -> usize {
-        1 + self.path.len() / 256
+        1 + self.path.len() / 256 + self.revisit.is_some() as usize
+    }
+
+    /// Returns the number of the fetch that it waits for, counted from 0.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.revisit.as_ref().map_or(0, |revisit| revisit.generation)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A request's result with everything to store: from the parsers to the writer.
 
-use super::{Found, Queued};
+use super::{Found, Queued, Validators};
 use crivello_archive::WarcRecord;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
@@ -34,6 +34,28 @@ pub struct Page {
     pub discards: DiscardTally,
     /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).
     pub traced: Option<UrlHash>,
+    /// What the next fetch of the URL needs; `None` if pages are fetched once.
+    pub signs: Option<Box<ContentSigns>>,
+}
+
+/// What a response says about the next fetch of its URL.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContentSigns {
+    /// The lower half of the fingerprint of the main text, or of the body if there is no text. That of
+    /// the last content if the server called it unmodified.
+    pub content: u64,
+    /// True if the server called the last content unmodified (304).
+    pub is_not_modified: bool,
+    /// Validators for the next request.
+    pub validators: Validators,
+    /// Date of the last change by the server.
+    pub modified: Option<Timestamp>,
+    /// Time for which the server calls the content fresh.
+    pub lifetime: Option<Duration>,
+    /// Value of `recrawl.weight`; `None` if it has none.
+    pub weight: Option<f64>,
+    /// Value of `recrawl.interval` in seconds; `None` if it has none.
+    pub interval: Option<f64>,
 }
 
 impl Page {

@@ -6,7 +6,7 @@ use crate::storage::{RowReader, RowWriter};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 
 /// Archived page whose links are not acknowledged yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PendingPage {
     /// The page's host.
     pub host: HostKey,

@@ -13,6 +13,7 @@ mod cross_submission;
 pub mod duplicates;
 pub mod links;
 mod response;
+mod signs;
 #[cfg(test)]
 mod tests;
 

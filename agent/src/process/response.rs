@@ -3,11 +3,14 @@
 use super::cross_submission::CrossSubmission;
 use super::duplicates::{Claim, Duplicates, First};
 use super::links::{Href, LinkRules, Parent};
-use crate::messages::{FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, WarcRecord};
+use super::signs::SignReader;
+use crate::messages::{
+    ContentSigns, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit, WarcRecord,
+};
 use crate::storage::Database;
 use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
-use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder};
+use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder, RevisitReason};
 use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::fields::link::ParentRecord;
@@ -41,6 +44,8 @@ pub struct Processed {
     pub dates: Vec<LinkDates>,
     /// The character set of the page.
     pub charset: Option<&'static str>,
+    /// What the next fetch needs; `None` if pages are fetched once.
+    pub signs: Option<Box<ContentSigns>>,
     /// Set if the result is the first with its payload: duplicates wait until it is handed over.
     pub first: Option<First>,
 }
@@ -49,8 +54,16 @@ impl Processed {
     /// The parts of a result without a response.
     #[must_use]
     pub fn without_response(end: PageEnd) -> Self {
-        let (records, links, discards) = (Vec::new(), Vec::new(), DiscardTally::default());
-        Self { end, records, links, discards, dates: Vec::new(), charset: None, first: None }
+        Self {
+            end,
+            records: Vec::new(),
+            links: Vec::new(),
+            discards: DiscardTally::default(),
+            dates: Vec::new(),
+            charset: None,
+            signs: None,
+            first: None,
+        }
     }
 }
 
@@ -64,6 +77,8 @@ pub struct ResponseProcessor {
     sitemaps: bool,
     /// Rule of `pages.keep`; `None` if all pages are archived.
     keep: Option<KeepRule>,
+    /// Reader of what the next fetch needs; `None` if pages are fetched once.
+    signs: Option<SignReader>,
     parser: Parser,
     records: RecordBuilder,
 }
@@ -83,6 +98,7 @@ impl ResponseProcessor {
             records: RecordBuilder::new(&fixed.store),
             sitemaps: live.links.sitemaps,
             keep: None,
+            signs: None,
             fixed,
             hasher,
             rules,
@@ -103,6 +119,7 @@ impl ResponseProcessor {
     fn set_keep(&mut self, live: &Live) {
         // It was checked with the other settings.
         self.keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
+        self.signs = SignReader::new(live);
         self.parser.collect_main_text(need_main_text(live));
     }
 
@@ -116,7 +133,10 @@ impl ResponseProcessor {
     }
 
     fn response(&mut self, fetched: &Fetched, response: &Response) -> Processed {
-        let (mut links, mut discards, mut dates, charset, keep) = match &fetched.row {
+        if let Some(revisit) = not_modified(fetched, response) {
+            return self.not_modified(fetched, response, revisit);
+        }
+        let parsed = match &fetched.row {
             Some(row) => {
                 let page = parent_record(fetched, response);
                 let group = fetched.host.group;
@@ -128,33 +148,31 @@ impl ResponseProcessor {
             }
             None => {
                 let (links, discards) = self.sitemaps(fetched, response);
-                (links, discards, Vec::new(), None, Keep::Archive)
+                Parsed {
+                    links,
+                    discards,
+                    dates: Vec::new(),
+                    charset: None,
+                    keep: Keep::Archive,
+                    signs: None,
+                }
             }
         };
+        let Parsed { mut links, mut discards, mut dates, charset, keep, signs } = parsed;
         if keep == Keep::Drop {
             links.clear();
             dates.clear();
         }
         if keep != Keep::Archive {
             discards.count(Discard::NotArchived);
-            return Processed { discards, dates, charset, ..not_archived(response, links) };
+            return Processed { discards, dates, charset, signs, ..not_archived(response, links) };
         }
-        let capture = Capture {
-            url: &fetched.url,
-            at: fetched.at,
-            took: fetched.took,
-            ip: response.address.ip(),
-            status: response.status,
-            version: response.version,
-            headers: &response.headers,
-            request_head: &response.request_head,
-            body: &response.body,
-            truncated: response.truncated,
-            certificate: response.certificate,
-        };
+        let capture = capture(fetched, response);
         let digests = Digests::of(&capture, self.fixed.store.digest);
         let (digest, original, first) = self.identify(fetched, response);
-        let original_capture = original.as_ref().map(|o| OriginalCapture { url: &o.url, at: o.at });
+        let reason = RevisitReason::SamePayload;
+        let original_capture =
+            original.as_ref().map(|o| OriginalCapture { url: &o.url, at: o.at, reason });
         let outlinks = links.iter().map(|link| link.url.as_str());
         let records = self.records.build(&capture, &digests, original_capture.as_ref(), outlinks);
         let end = PageEnd::Response {
@@ -164,15 +182,52 @@ impl ResponseProcessor {
             duplicate: original.is_some(),
             truncated: response.truncated.is_some(),
         };
-        Processed { end, records, links, discards, dates, charset, first }
+        Processed { end, records, links, discards, dates, charset, signs, first }
     }
 
-    fn links(
+    /// Processes a 304 to a conditional request: a revisit of the last capture, if that is archived. Its
+    /// links stay known.
+    fn not_modified(
         &mut self,
         fetched: &Fetched,
         response: &Response,
-        parent: Parent<'_>,
-    ) -> (Vec<Found>, DiscardTally, Vec<LinkDates>, Option<&'static str>, Keep) {
+        revisit: &Revisit,
+    ) -> Processed {
+        let end = PageEnd::Response {
+            status: response.status,
+            bytes: response.body.len() as u64,
+            digest: None,
+            duplicate: false,
+            truncated: false,
+        };
+        let depth = fetched.row.as_ref().map_or(0, |row| row.depth);
+        let status = revisit.capture.map_or(response.status, |capture| capture.status);
+        let record = PageRecord {
+            url: &fetched.url,
+            depth,
+            status,
+            media: "",
+            bytes: 0,
+            is_truncated: false,
+            charset: "",
+            title: "",
+            n_links: 0,
+            text_length: 0,
+            language: Language::UNKNOWN.as_str(),
+        };
+        let reader = self.signs.as_ref();
+        let signs = reader.map(|signs| signs.read_not_modified(response, &record, revisit));
+        let capture = capture(fetched, response);
+        let records = revisit.capture.map_or_else(Vec::new, |last| {
+            let reason = RevisitReason::NotModified;
+            let original = OriginalCapture { url: fetched.url.as_str(), at: last.at, reason };
+            let digests = Digests::of(&capture, self.fixed.store.digest);
+            self.records.build(&capture, &digests, Some(&original), std::iter::empty())
+        });
+        Processed { records, signs: signs.map(Box::new), ..Processed::without_response(end) }
+    }
+
+    fn links(&mut self, fetched: &Fetched, response: &Response, parent: Parent<'_>) -> Parsed {
         let page = self.parser.parse(ParseInput {
             url: &fetched.url,
             status: response.status,
@@ -196,27 +251,33 @@ impl ResponseProcessor {
             }
         };
         discards.add(Discard::TooManyLinks, page.links_over);
+        if self.keep.is_none() && self.signs.is_none() {
+            let (charset, keep) = (page.charset, Keep::Archive);
+            return Parsed { links, discards, dates, charset, keep, signs: None };
+        }
+        let media = media_type(&response.headers);
+        let record = PageRecord {
+            url: &fetched.url,
+            depth: parent.depth,
+            status: response.status,
+            media: &media,
+            bytes: response.body.len() as u64,
+            is_truncated: response.truncated.is_some(),
+            charset: page.charset.unwrap_or_default(),
+            title: page.title.unwrap_or_default(),
+            n_links: links.len(),
+            text_length,
+            language,
+        };
+        let reader = self.signs.as_ref();
+        let signs = reader.map(|signs| signs.read(response, &record, page.main_text.as_ref()));
         let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
-            let media = media_type(&response.headers);
-            let record = PageRecord {
-                url: &fetched.url,
-                depth: parent.depth,
-                status: response.status,
-                media: &media,
-                bytes: response.body.len() as u64,
-                is_truncated: response.truncated.is_some(),
-                charset: page.charset.unwrap_or_default(),
-                title: page.title.unwrap_or_default(),
-                n_links: links.len(),
-                text_length,
-                language,
-            };
             rule.keep(&record).ok().flatten().unwrap_or_else(|| {
                 discards.count(Discard::KeepFailed);
                 Keep::Archive
             })
         });
-        (links, discards, dates, page.charset, keep)
+        Parsed { links, discards, dates, charset: page.charset, keep, signs: signs.map(Box::new) }
     }
 
     /// Returns the sitemaps that a robots.txt names, as if a seed linked to them. They are read from
@@ -259,6 +320,38 @@ impl ResponseProcessor {
                 (None, None, None)
             }
         }
+    }
+}
+
+/// What the body of a response yields.
+struct Parsed {
+    links: Vec<Found>,
+    discards: DiscardTally,
+    dates: Vec<LinkDates>,
+    charset: Option<&'static str>,
+    keep: Keep,
+    signs: Option<Box<ContentSigns>>,
+}
+
+/// Returns what is known of a page if the server called it unmodified, as it was asked.
+fn not_modified<'a>(fetched: &'a Fetched, response: &Response) -> Option<&'a Revisit> {
+    let revisit = fetched.row.as_ref()?.revisit.as_deref()?;
+    (response.status == 304 && !revisit.validators.is_empty()).then_some(revisit)
+}
+
+fn capture<'a>(fetched: &'a Fetched, response: &'a Response) -> Capture<'a> {
+    Capture {
+        url: &fetched.url,
+        at: fetched.at,
+        took: fetched.took,
+        ip: response.address.ip(),
+        status: response.status,
+        version: response.version,
+        headers: &response.headers,
+        request_head: &response.request_head,
+        body: &response.body,
+        truncated: response.truncated,
+        certificate: response.certificate,
     }
 }
 

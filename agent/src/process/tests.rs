@@ -58,6 +58,7 @@ fn process(kind: LinkKind, content_type: &'static str, body: &str) -> Processed 
             depth: 1,
             redirects: 0,
             attempts: 0,
+            revisit: None,
             kind,
             finder: Finder::OWN,
         }),

@@ -8,6 +8,7 @@ pub mod measurements;
 pub mod page_budget;
 pub mod panic_guard;
 pub mod pipeline;
+pub mod recrawl;
 pub mod snapshot;
 pub mod status;
 
@@ -22,6 +23,7 @@ use live_settings::LiveSettings;
 use measurements::Measurements;
 use page_budget::PageBudget;
 use pipeline::PipelineBudget;
+use recrawl::RecrawlBudget;
 use status::CrawlStatus;
 use std::sync::Arc;
 
@@ -42,6 +44,8 @@ pub struct Shared {
     pub pipeline: Arc<PipelineBudget>,
     /// Pages that may still be fetched.
     pub page_budget: Arc<PageBudget>,
+    /// Rate at which pages are fetched again.
+    pub recrawl: Arc<RecrawlBudget>,
     /// Settings that change while the crawl runs.
     pub live: Arc<LiveSettings>,
     /// Time until which visits may be made.
@@ -73,6 +77,7 @@ impl Shared {
             status: CrawlStatus { totals, ..CrawlStatus::default() }.into(),
             pipeline: Arc::default(),
             page_budget: page_budget.into(),
+            recrawl: Arc::default(),
             live: LiveSettings::new(&settings.live).into(),
             fetch_deadline: Arc::default(),
             measured: Arc::default(),

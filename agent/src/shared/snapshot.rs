@@ -60,6 +60,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         pipeline_pages: (unparsed + uncommitted) as u64,
         pages_left: shared.page_budget.cluster_left(totals.pages),
         pace: evidence.pace(),
+        recrawl: *shared.status.recrawl.lock(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::crawldb::{SieveCounts, Totals};
 use crate::explain::RecentFetches;
+use crate::progress::RecrawlGauges;
 use crate::workbench::WorkbenchStats;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -41,6 +42,8 @@ pub struct CrawlStatus {
     pub recent: RecentFetches,
     /// Totals of the crawl and of its sieve, as of the last commit. Set by the writer.
     pub totals: Mutex<(Totals, SieveCounts)>,
+    /// Pages that are fetched again. Set by the writer.
+    pub recrawl: Mutex<Option<RecrawlGauges>>,
     /// Statistics of the workbench, renewed by the scheduler.
     pub workbench: Mutex<WorkbenchStats>,
 }

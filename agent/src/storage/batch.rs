@@ -20,6 +20,12 @@ struct Change {
 }
 
 impl Batch {
+    /// Returns true if it changes nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
     /// Adds a row.
     pub fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
         self.change(family, key, Some(value));

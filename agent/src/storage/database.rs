@@ -254,7 +254,7 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
     o.set_target_file_size_base(FILE_SIZE);
     let share = |n: usize| (settings.write_buffers.as_usize() / n).max(1 << 20);
     table.set_block_size(if family == Family::Frontier { 16 << 10 } else { 4 << 10 });
-    if matches!(family, Family::Frontier | Family::Schedule) {
+    if matches!(family, Family::Frontier | Family::Schedule | Family::Due) {
         // A queue leaves tombstones at its head; compact where they accumulate.
         o.add_compact_on_deletion_collector_factory(4_096, 2_048, 0.5);
     }
@@ -271,6 +271,7 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
         Family::Hosts
         | Family::Robots
         | Family::Schedule
+        | Family::Due
         | Family::Groups
         | Family::Outbox
         | Family::Meta => {

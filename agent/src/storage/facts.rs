@@ -65,6 +65,7 @@ pub fn as_queued(found: &Found) -> Queued {
         attempts: 0,
         kind: found.kind,
         finder: found.finder,
+        revisit: None,
     }
 }
 
@@ -93,7 +94,7 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
     if kind == DONE {
         let url = UrlKey { group, url: UrlHash::from_bytes(r.array()?) };
         let outcome = UrlOutcome::read(r.rest())?;
-        if let UrlOutcome::Fetched { page: Some(page), .. } = &outcome
+        if let Some(page) = outcome.page()
             && !is_normal(&page.name, &page.url)
         {
             return None;
@@ -164,7 +165,7 @@ pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::values::ArchivedPage;
+    use super::super::values::FinishedUrl;
     use super::*;
     use crate::messages::{Finder, LinkKind, PRIORITY_DEFAULT};
     use crivello_common::discard::Discard;
@@ -200,14 +201,14 @@ mod tests {
         let record =
             RobotsRecord { asked: at, fetched: at, unreachable_since: None, failures: 2, rules };
         let fetched = UrlOutcome::Fetched { at, status: 404, record: None, page: None };
-        let kept = ArchivedPage { by: AgentId(3), name: name.clone(), url: as_queued(&found) };
+        let kept = FinishedUrl { by: AgentId(3), name: name.clone(), url: as_queued(&found) };
         let page = Some(Arc::new(kept));
         let by = UrlOutcome::Fetched { at, status: 200, record: None, page };
         vec![
             Fact::Queued { host, name: name.clone(), url: as_queued(&found) },
             Fact::Done { url, outcome: fetched },
             Fact::Done { url, outcome: by },
-            Fact::Done { url, outcome: UrlOutcome::Failed(Failure::Tls) },
+            Fact::Done { url, outcome: UrlOutcome::Failed(Failure::Tls, None) },
             Fact::Host {
                 host,
                 name: name.clone(),
@@ -327,7 +328,7 @@ mod tests {
                 Fact::Done { url, outcome: UrlOutcome::Fetched { at, status, page, .. } } => {
                     let page = page.map(|page| {
                         let page = Arc::unwrap_or_clone(page);
-                        Arc::new(ArchivedPage { name, ..page })
+                        Arc::new(FinishedUrl { name, ..page })
                     });
                     Fact::Done {
                         url,

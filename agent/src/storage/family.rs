@@ -9,6 +9,7 @@ pub enum Family {
     Hosts,
     Robots,
     Schedule,
+    Due,
     Groups,
     Content,
     Outbox,
@@ -16,12 +17,13 @@ pub enum Family {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Seen,
         Self::Frontier,
         Self::Hosts,
         Self::Robots,
         Self::Schedule,
+        Self::Due,
         Self::Groups,
         Self::Content,
         Self::Outbox,
@@ -35,6 +37,7 @@ impl Family {
             Self::Hosts => "hosts",
             Self::Robots => "robots",
             Self::Schedule => "schedule",
+            Self::Due => "due",
             Self::Groups => "groups",
             Self::Content => "content",
             Self::Outbox => "outbox",

@@ -8,6 +8,8 @@ use crivello_common::url::{Origin, Scheme};
 
 /// Length of a key of `seen` and of `hosts`.
 pub const PAIR: usize = 16;
+/// Length of a key of `due`.
+pub const DUE: usize = 24;
 /// Length of a key of `schedule`.
 pub const SCHEDULE: usize = 24;
 
@@ -134,6 +136,22 @@ pub fn read_schedule(key: &[u8]) -> Result<(Timestamp, HostKey), DiskError> {
     let mut r = RowReader(key);
     let at = r.array().map(|at| Timestamp(u64::from_be_bytes(at)));
     part(Family::Schedule, at.zip(read_host(r.rest())))
+}
+
+/// Returns a key of `due`.
+#[must_use]
+pub fn due(at: Timestamp, of: UrlKey) -> [u8; DUE] {
+    join(at.0.to_be_bytes(), seen(of))
+}
+
+/// Returns the time and URL in a key of [`due`].
+///
+/// # Errors
+/// [`DiskError::Row`] if the key is malformed.
+pub fn read_due(key: &[u8]) -> Result<(Timestamp, UrlKey), DiskError> {
+    let mut r = RowReader(key);
+    let at = part(Family::Due, r.array())?;
+    Ok((Timestamp(u64::from_be_bytes(at)), read_seen(r.rest())?))
 }
 
 /// Returns a key of `robots`.

@@ -1,7 +1,9 @@
 //! Values of the column families; see the table in [`super`].
 
 use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
-use crate::messages::{Finder, LinkKind, PRIORITY_DEFAULT, QueueKey, Queued, RobotsRecord};
+use crate::messages::{
+    Finder, LinkKind, PRIORITY_DEFAULT, QueueKey, Queued, Revisit, RobotsRecord, read_seconds,
+};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostHash, UrlHash};
@@ -13,8 +15,8 @@ use crivello_common::view::AgentId;
 use std::sync::Arc;
 
 /// Encodes a row of `frontier`: flags (scheme, other port, two bits of kind, four of finder), four times
-/// the depth plus 1 if the number of redirects follows (2 is for later use), attempts, hash, port unless
-/// it is the scheme's default, then the path.
+/// the depth plus 1 if the number of redirects follows, plus 2 if the data of earlier fetches follows,
+/// attempts, hash, port unless it is the scheme's default, then the path.
 #[must_use]
 pub fn encode_queued(url: &Queued) -> Vec<u8> {
     let odd_port = url.origin.port != url.origin.scheme.default_port();
@@ -24,9 +26,13 @@ pub fn encode_queued(url: &Queued) -> Vec<u8> {
         | (url.finder.code() << 4);
     let mut w = RowWriter(Vec::with_capacity(url.path.len() + 16));
     let redirected = url.redirects > 0;
-    w.byte(flags).number(u64::from(url.depth) << 2 | u64::from(redirected));
+    let revisited = u64::from(url.revisit.is_some());
+    w.byte(flags).number(u64::from(url.depth) << 2 | revisited << 1 | u64::from(redirected));
     if redirected {
         w.byte(url.redirects);
+    }
+    if let Some(revisit) = &url.revisit {
+        w.bytes(&revisit.encode());
     }
     w.byte(url.attempts).rest(&url.hash.to_bytes());
     if odd_port {
@@ -48,10 +54,13 @@ fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
     let mut r = RowReader(value);
     let flags = r.byte()?;
     let depth = r.small::<u32>()?;
-    let redirects = match depth & 3 {
+    let redirects = match depth & 1 {
         0 => 0,
-        1 => r.byte().filter(|&redirects| redirects > 0)?,
-        _ => return None,
+        _ => r.byte().filter(|&redirects| redirects > 0)?,
+    };
+    let revisit = match depth & 2 {
+        0 => None,
+        _ => Some(Box::new(Revisit::read(r.bytes()?)?)),
     };
     let depth = u16::try_from(depth >> 2).ok()?;
     let attempts = r.byte()?;
@@ -69,11 +78,22 @@ fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
     let finder = Finder::from_code(flags >> 4)?;
     let path = std::str::from_utf8(r.rest()).ok()?.into();
     let origin = Origin { scheme, port };
-    Some(Queued { queue_key, hash, origin, path, depth, redirects, attempts, kind, finder })
+    Some(Queued {
+        queue_key,
+        hash,
+        origin,
+        path,
+        depth,
+        redirects,
+        attempts,
+        kind,
+        finder,
+        revisit,
+    })
 }
 
 /// A row of `seen`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
     /// The URL waits in the queue of this host, at this place. `None` in a crawl of a single agent,
     /// which never looks up the place of a URL.
@@ -87,6 +107,9 @@ const SEEN_QUEUED: u8 = 4;
 /// First byte of a fetched URL's outcome in a crawl by many agents, if it is not archived; the next
 /// number if it is archived.
 const FETCHED_BY: u8 = 5;
+/// First bytes of the outcomes without a page that have what they need to be fetched again.
+const FAILED_BY: u8 = 7;
+const DISCARDED_BY: u8 = 8;
 
 impl Seen {
     /// Encodes the value.
@@ -120,7 +143,7 @@ impl Row for Seen {
 }
 
 /// Outcome of a URL: the value of `seen` once it is finished.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum UrlOutcome {
     /// The URL was fetched.
     Fetched {
@@ -131,20 +154,21 @@ pub enum UrlOutcome {
         /// Serial number of the archive file, and offset of the record in it, if it is archived
         /// here.
         record: Option<(u32, u64)>,
-        /// In a crawl by many agents: the agent that has the page in its archive, and the data to
-        /// fetch it again.
-        page: Option<Arc<ArchivedPage>>,
+        /// In a crawl by many agents, or one that comes back to its pages: the agent that has the page
+        /// in its archive, and the data to fetch it again.
+        page: Option<Arc<FinishedUrl>>,
     },
-    /// All attempts failed; the last one with this failure.
-    Failed(Failure),
-    /// The URL was discarded.
-    Discarded(Discard),
+    /// All attempts failed; the last one with this failure. A crawl that comes back to its pages has
+    /// the data to fetch it again.
+    Failed(Failure, Option<Arc<FinishedUrl>>),
+    /// The URL was discarded, with the same data.
+    Discarded(Discard, Option<Arc<FinishedUrl>>),
 }
 
-/// A page in the archive of one of many agents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArchivedPage {
-    /// The agent.
+/// All that a finished URL needs to be fetched again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinishedUrl {
+    /// The agent that has the page in its archive, or that finished the URL without a page.
     pub by: AgentId,
     /// Name of the page's host.
     pub name: Arc<str>,
@@ -178,25 +202,59 @@ impl UrlOutcome {
                     w.number(u64::from(serial)).number(offset);
                 }
                 if let Some(page) = page {
-                    w.number(u64::from(page.by.0)).bytes(page.name.as_bytes());
-                    w.rest(&encode_queued(&page.url));
+                    page.write(&mut w);
                 }
             }
-            Self::Failed(kind) => return vec![2, kind.code()],
-            Self::Discarded(reason) => return vec![3, reason.code()],
+            Self::Failed(kind, None) => return vec![2, kind.code()],
+            Self::Discarded(reason, None) => return vec![3, reason.code()],
+            Self::Failed(kind, Some(page)) => page.write(w.byte(FAILED_BY).byte(kind.code())),
+            Self::Discarded(reason, Some(page)) => {
+                page.write(w.byte(DISCARDED_BY).byte(reason.code()));
+            }
         }
         w.finish()
+    }
+
+    /// Returns what the URL needs to be fetched again, if it is known.
+    #[must_use]
+    pub fn page(&self) -> Option<&FinishedUrl> {
+        match self {
+            Self::Fetched { page, .. } | Self::Failed(_, page) | Self::Discarded(_, page) => {
+                page.as_deref()
+            }
+        }
+    }
+
+    /// Returns it with other data to fetch the URL again.
+    #[must_use]
+    pub fn with_page(self, page: Option<Arc<FinishedUrl>>) -> Self {
+        match self {
+            Self::Fetched { at, status, record, .. } => Self::Fetched { at, status, record, page },
+            Self::Failed(kind, _) => Self::Failed(kind, page),
+            Self::Discarded(reason, _) => Self::Discarded(reason, page),
+        }
+    }
+
+    /// Returns the number of the fetch that it is the outcome of, counted from 0.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.page().map_or(0, |page| page.url.generation())
+    }
+
+    /// Returns the time in whole seconds at which the URL is to be queued again, if it is.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        let due = self.page()?.url.revisit.as_ref()?.due;
+        Some(due).filter(|due| *due > Timestamp::ZERO)
     }
 
     /// Returns the bytes in memory beside the value itself.
     #[must_use]
     pub fn weight(&self) -> usize {
-        match self {
-            Self::Fetched { page: Some(page), .. } => {
-                size_of::<ArchivedPage>() + page.name.len() + page.url.path.len()
-            }
-            _ => 0,
-        }
+        self.page().map_or(0, |page| {
+            let revisit = page.url.revisit.as_ref().map_or(0, |_| size_of::<Revisit>());
+            size_of::<FinishedUrl>() + page.name.len() + page.url.path.len() + revisit
+        })
     }
 
     /// Decodes a value of [`Self::encode`]; `None` if it is malformed.
@@ -211,26 +269,35 @@ impl UrlOutcome {
                     true => Some((r.small()?, r.number()?)),
                     false => None,
                 },
-                page: if tag < FETCHED_BY {
-                    None
-                } else {
-                    Some(Arc::new(ArchivedPage::read(&mut r)?))
-                },
+                page: read_page(&mut r, tag >= FETCHED_BY)?,
             }),
-            2 => Failure::from_code(r.byte()?).map(Self::Failed),
-            3 => Discard::from_code(r.byte()?).map(Self::Discarded),
+            tag @ (2 | FAILED_BY) => {
+                let kind = Failure::from_code(r.byte()?)?;
+                Some(Self::Failed(kind, read_page(&mut r, tag == FAILED_BY)?))
+            }
+            tag @ (3 | DISCARDED_BY) => {
+                let reason = Discard::from_code(r.byte()?)?;
+                Some(Self::Discarded(reason, read_page(&mut r, tag == DISCARDED_BY)?))
+            }
             _ => None,
         }
     }
 }
 
-/// Reads a time in whole seconds; `None` if it is later than any time.
-fn read_seconds(r: &mut RowReader<'_>) -> Option<Timestamp> {
-    let seconds = r.number()?;
-    Some(Timestamp::from_secs(seconds)).filter(|at| at.as_secs() == seconds)
+/// Reads what a finished URL needs to be fetched again, if the outcome has it.
+fn read_page(r: &mut RowReader<'_>, has_page: bool) -> Option<Option<Arc<FinishedUrl>>> {
+    match has_page {
+        true => FinishedUrl::read(r).map(|page| Some(Arc::new(page))),
+        false => Some(None),
+    }
 }
 
-impl ArchivedPage {
+impl FinishedUrl {
+    fn write(&self, w: &mut RowWriter) {
+        w.number(u64::from(self.by.0)).bytes(self.name.as_bytes());
+        w.rest(&encode_queued(&self.url));
+    }
+
     fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let by = AgentId(r.small()?);
         let name = r.text().filter(|name| !name.is_empty())?.into();

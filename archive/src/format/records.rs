@@ -5,12 +5,14 @@ use super::fields::{self, WarcDate, clear_buffer, push_field, push_uri};
 use super::gzip_member::MemberCompressor;
 use super::http_head::{protocol, push_response_head};
 use super::record_id::{RecordId, RecordIds};
-use crate::capture::{Capture, OriginalCapture, Truncation};
+use crate::capture::{Capture, OriginalCapture, RevisitReason, Truncation};
 use crate::index::surt::surt;
 use crivello_common::config::{DigestKind, Store};
 
 /// Profile of revisits whose payload is identical byte for byte (WARC/1.1 section 6.7.2).
-const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+/// Profile of answers 304 to conditional requests (WARC/1.1 section 6.7.3).
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 /// A field of our own: `valid` if the certificate of the connection was valid, else the reason why not.
 const CERTIFICATE: &str = "X-Crivello-Certificate";
 /// End of every record (WARC/1.1 section 4).
@@ -90,7 +92,10 @@ impl RecordBuilder {
                 url: capture.url.as_str().to_owned(),
                 mime: index_mime(capture, original.is_some()),
                 status: capture.status,
-                digest: digests.payload.text(),
+                digest: match is_not_modified(original) {
+                    true => "-".to_owned(),
+                    false => digests.payload.text(),
+                },
             }),
         });
         if !capture.request_head.is_empty() {
@@ -116,8 +121,10 @@ impl RecordBuilder {
         push_response_head(&mut self.block, capture);
         let head = &mut self.head;
         let (kind, payload, block, truncated) = match original {
-            Some(_) => {
-                ("revisit", &[][..], WarcDigest::of(self.kind, &[&self.block]), Some("length"))
+            Some(original) => {
+                let is_cut = original.reason == RevisitReason::SamePayload;
+                let block = WarcDigest::of(self.kind, &[&self.block]);
+                ("revisit", &[][..], block, is_cut.then_some("length"))
             }
             None => {
                 ("response", capture.body, digests.block, capture.truncated.map(Truncation::name))
@@ -128,10 +135,14 @@ impl RecordBuilder {
         if let Some(certificate) = capture.certificate {
             push_field(head, CERTIFICATE, certificate.name());
         }
-        push_field(head, "WARC-Payload-Digest", digests.payload.text());
+        // A 304 has no payload; that of the original is not known here.
+        if !is_not_modified(original) {
+            push_field(head, "WARC-Payload-Digest", digests.payload.text());
+        }
         push_field(head, "WARC-Block-Digest", block.text());
         if let Some(original) = original {
-            push_field(head, "WARC-Profile", REVISIT_PROFILE);
+            let profile = if is_not_modified(Some(original)) { NOT_MODIFIED } else { SAME_PAYLOAD };
+            push_field(head, "WARC-Profile", profile);
             push_uri(head, "WARC-Refers-To-Target-URI", original.url);
             push_field(head, "WARC-Refers-To-Date", WarcDate::of(original.at).0);
         }
@@ -178,6 +189,10 @@ impl RecordBuilder {
         clear_buffer(&mut self.block);
         bytes
     }
+}
+
+fn is_not_modified(original: Option<&OriginalCapture<'_>>) -> bool {
+    original.is_some_and(|original| original.reason == RevisitReason::NotModified)
 }
 
 /// Appends the fields that are common to the records of a request and its response.

@@ -8,6 +8,7 @@ use crate::exit::{CliError, Exit};
 use crate::format::{self, count};
 use crate::screen;
 use crivello_agent::api::AgentStatus;
+use crivello_agent::progress::RecrawlGauges;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId};
 use crivello_proto::agents::Listing;
@@ -133,9 +134,38 @@ fn table(report: &StatusReport) -> String {
     let (crawl, run, epoch) = (&report.listing.crawl_id, view.run.name(), view.epoch);
     let left = report.pages_left().map(|left| format!(", {} pages left", count(left)));
     let left = left.unwrap_or_default();
+    let recrawl = recrawl_line(&report.answers).unwrap_or_default();
     let obstacles = report.listing.obstacle_texts().into_iter();
     let obstacles: String = obstacles.map(|obstacle| format!("{}\n", obstacle.text)).collect();
-    format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}{obstacles}", format::table(&rows))
+    format!(
+        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{recrawl}{obstacles}",
+        format::table(&rows)
+    )
+}
+
+/// Returns a line about the pages that are fetched again, if any are. Copies count at each agent.
+fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
+    let all = || answers.values().flatten().filter_map(|status| status.snapshot.recrawl);
+    all().next()?;
+    let sum = |of: fn(&RecrawlGauges) -> u64| count(all().map(|recrawl| of(&recrawl)).sum());
+    let (n, total) = all()
+        .filter_map(|recrawl| recrawl.freshness)
+        .fold((0, 0.0), |(n, sum), f| (n + 1, sum + f));
+    let fresh = if n == 0 {
+        String::new()
+    } else {
+        format!(", about {:.0} % fresh", 100.0 * total / f64::from(n))
+    };
+    Some(format!(
+        "fetched again: {} changed, {} unchanged, {} not modified (304), {} failed; {} are queued, \
+         {} wait{fresh}\n",
+        sum(|r| r.changed),
+        sum(|r| r.unchanged),
+        sum(|r| r.not_modified),
+        sum(|r| r.failed),
+        sum(|r| r.queued),
+        sum(|r| r.scheduled),
+    ))
 }
 
 fn as_json(report: &StatusReport) -> String {

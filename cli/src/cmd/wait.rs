@@ -86,6 +86,12 @@ impl Waiter {
             )));
         }
         let answers = query_statuses(&self.clients, &listing).await;
+        if answers.values().flatten().any(|status| status.snapshot.recrawl.is_some()) {
+            return Err(CliError::Internal(anyhow!(
+                "this crawl has no end, because it comes back to its pages (recrawl.policy). To fetch \
+                 each page once: `crivello set recrawl.policy=none`"
+            )));
+        }
         let done = self.completion.check(&listing, &answers);
         let line = progress(&listing, &answers);
         match done {

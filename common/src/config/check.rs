@@ -59,6 +59,7 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
         ordered!(settings, fixed.dns, ttl_min <= ttl_max),
         domain_limit(settings, "limits.pages-per-domain-max", limits.pages_per_domain_max),
         domain_limit(settings, "limits.hosts-per-domain-max", limits.hosts_per_domain_max),
+        ordered!(settings, live.recrawl, interval_min <= interval_max),
         once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
         once("politeness.robots-exempt", politeness.robots_exempt.iter().map(|e| e.host.as_str())),
         once("politeness.paused", politeness.paused.iter().map(HostName::as_str)),

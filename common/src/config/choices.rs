@@ -45,6 +45,26 @@ closed_set! {
         /// A Bloom filter with blocks of one cache line.
         BlockedBloom => "blocked-bloom",
     }
+    /// Decides when a page is fetched again; see [`Recrawl::policy`](super::Recrawl::policy).
+    #[derive(Default)]
+    pub enum RecrawlPolicy {
+        /// Never.
+        #[default]
+        None => "none",
+        /// After an interval.
+        Fixed => "fixed",
+        /// About as often as it changes, within a budget.
+        Adaptive => "adaptive",
+    }
+    /// What the adaptive policy minimizes; see [`Recrawl::objective`](super::Recrawl::objective).
+    #[derive(Default)]
+    pub enum RecrawlObjective {
+        /// The harmonic number of missed changes.
+        #[default]
+        Harmonic => "harmonic",
+        /// The time for which copies are out of date.
+        Freshness => "freshness",
+    }
     /// A way to rewrite URLs; see [`Links::rewrite`](super::Links::rewrite).
     pub enum UrlRewrite {
         /// Query parameters that only track visitors are dropped.
@@ -91,3 +111,4 @@ macro_rules! one_of {
     )+ };
 }
 one_of!(AssignBy PolitenessMode DigestKind SieveKind StrategyKind UrlRewrite);
+one_of!(RecrawlPolicy RecrawlObjective);

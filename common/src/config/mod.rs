@@ -32,7 +32,9 @@ mod value;
 mod write;
 
 pub use blocks::{BlockEntry, Blocklist, HostName};
-pub use choices::{AssignBy, DigestKind, PolitenessMode, SieveKind, UrlRewrite};
+pub use choices::{
+    AssignBy, DigestKind, PolitenessMode, RecrawlObjective, RecrawlPolicy, SieveKind, UrlRewrite,
+};
 pub use describe::SettingInfo;
 pub use edit::{Edit, EditError, EditedSettings};
 pub use error::{ConfigError, ConfigErrors, SettingOrigin};

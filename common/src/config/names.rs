@@ -134,6 +134,16 @@ pub(super) fn keep(text: &str) -> Result<(), String> {
     crate::fields::page::KeepRule::compile(text).map(drop)
 }
 
+/// Checks that a text is a duration, or an expression for the time between two fetches of a page.
+pub(super) fn interval(text: &str) -> Result<(), String> {
+    crate::fields::recrawl::IntervalRule::compile(text).map(drop)
+}
+
+/// Checks that a text is empty or an expression for the weight of a page.
+pub(super) fn weight(text: &str) -> Result<(), String> {
+    crate::fields::recrawl::WeightRule::compile(text).map(drop)
+}
+
 /// Checks that a rule has at least one part.
 pub(super) fn some_part(rule: &LinkRule) -> Result<(), String> {
     if *rule == LinkRule::default() {

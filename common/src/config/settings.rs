@@ -8,7 +8,9 @@
 
 use super::blocks::{BlockEntry, HostName};
 use super::bounds::{at_least, between, each, few, some_at_least};
-use super::choices::{AssignBy, DigestKind, PolitenessMode, SieveKind, UrlRewrite};
+use super::choices::{
+    AssignBy, DigestKind, PolitenessMode, RecrawlObjective, RecrawlPolicy, SieveKind, UrlRewrite,
+};
 use super::names;
 use super::records::{DomainDelay, LinkRule, RobotsExemption};
 use crate::assignment::StrategyKind;
@@ -25,6 +27,8 @@ const NEVER: Duration = Duration::ZERO;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = secs(86_400);
 const YEAR: Duration = secs(365 * 86_400);
+const MONTH: Duration = secs(30 * 86_400);
+const CENTURY: Duration = secs(100 * 365 * 86_400);
 
 /// All settings of a crawl.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -65,6 +69,8 @@ pub struct Live {
     pub links: Links,
     /// Treatment of fetched pages.
     pub pages: Pages,
+    /// When pages are fetched again.
+    pub recrawl: Recrawl,
 }
 
 settings! {
@@ -277,6 +283,39 @@ settings! {
         /// (its links are followed, and it is not archived) or `"drop"` (neither), such as
         /// `page.language == "eng" ? "archive" : "drop"`. If empty, all pages are archived.
         keep: String = String::new(), must names::keep;
+    }
+    /// When pages are fetched again (docs/recrawl.md). A crawl that does so has no end.
+    live recrawl: Recrawl {
+        /// none: each page is fetched once. fixed: each page is fetched again after `interval`.
+        /// adaptive: each page is fetched about as often as it changes, such that all agents together
+        /// fetch `rate`. Pages that were finished while it was none are not fetched again.
+        policy: RecrawlPolicy = RecrawlPolicy::None;
+        /// Time between two fetches of a page with the policy fixed: a duration, or an expression over
+        /// the fields of a page (docs/expressions.md) that yields an int of seconds, such as
+        /// `page.depth == 0 ? 3600 : 86400`.
+        interval: String = "7d".to_owned(), must names::interval;
+        /// Pages that all agents together fetch again per second, with the policy adaptive.
+        rate: f64 = 1.0, must between(0.000_001, 1_000_000.0);
+        /// What the policy adaptive minimizes. harmonic: missed changes, and no page is given up.
+        /// freshness: the time for which copies are out of date; pages that change too fast for the
+        /// rate are given up.
+        objective: RecrawlObjective = RecrawlObjective::Harmonic;
+        /// Weight of a page for the policy adaptive: an expression over the fields of a page that yields
+        /// a number, such as `page.depth < 2 ? 4.0 : 1.0`. If empty, all pages weigh 1.
+        weight: String = String::new(), must names::weight;
+        /// Minimum time between two fetches of a page.
+        interval_min: Duration = secs(60), must between(secs(1), CENTURY);
+        /// Maximum time between two fetches of a page.
+        interval_max: Duration = YEAR, must between(secs(1), CENTURY);
+        /// Time between two fetches of a seed. 0 s is as for other pages.
+        seeds_interval: Duration = NEVER, must between(NEVER, CENTURY);
+        /// Time between two fetches of a sitemap or feed. 0 s is as for other pages.
+        sitemaps_interval: Duration = DAY, must between(NEVER, CENTURY);
+        /// First wait after an error, or after a page was found gone (404 or 410). It doubles each
+        /// time.
+        errors_interval: Duration = secs(3_600), must between(secs(1), CENTURY);
+        /// Time for which a page must be gone to be forgotten: then it is not fetched any more.
+        gone_after: Duration = MONTH, must between(secs(1), CENTURY);
     }
     /// The archive.
     fixed store: Store {

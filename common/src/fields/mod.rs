@@ -1,11 +1,13 @@
-//! Fields that expressions see: of a link that is judged ([`link`]), and of a fetched page ([`page`]).
+//! Fields that expressions see: of a link that is judged ([`link`]), and of a fetched page ([`page`]); and
+//! the rules that consist of such expressions.
 
 pub mod link;
 pub mod page;
 pub mod priority;
+pub mod recrawl;
 mod table;
 
-use crate::config::Live;
+use crate::config::{Live, RecrawlPolicy};
 use crivello_expressions::{Expression, Field};
 use link::compile_condition;
 use page::KeepRule;
@@ -15,13 +17,15 @@ use priority::PriorityRule;
 const OF_MAIN_TEXT: [&str; 4] =
     ["page.text_length", "page.language", "parent.text_length", "parent.language"];
 
-/// Returns true if an expression in live settings, which are valid, reads the main text of pages.
+/// Returns true if an expression in live settings, which are valid, reads the main text of pages, or if
+/// pages are fetched again: whether a page has changed is decided by its main text.
 #[must_use]
 pub fn need_main_text(live: &Live) -> bool {
     let admit = compile_condition(&live.links.admit).unwrap_or_default();
     let keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
     let priority = PriorityRule::compile(&live.links.priority).unwrap_or_default();
-    admit.is_some_and(|condition| reads_main_text(&condition, link::FIELDS))
+    live.recrawl.policy != RecrawlPolicy::None
+        || admit.is_some_and(|condition| reads_main_text(&condition, link::FIELDS))
         || keep.is_some_and(|rule| reads_main_text(rule.expression(), page::FIELDS))
         || priority.is_some_and(|rule| reads_main_text(rule.expression(), link::FIELDS))
 }

@@ -11,7 +11,7 @@ use crivello_agent::messages::{
 };
 use crivello_agent::storage::group_row::GroupRow;
 use crivello_agent::storage::values::{
-    ArchivedPage, ContentRow, HostRow, Seen, UrlOutcome, decode_queued, encode_queued,
+    ContentRow, FinishedUrl, HostRow, Seen, UrlOutcome, decode_queued, encode_queued,
 };
 use crivello_agent::storage::{GroupState, Row, facts, keys};
 use crivello_archive::ArchivePosition;
@@ -141,7 +141,7 @@ pub fn sample_facts() -> Vec<Vec<u8>> {
     let key = UrlKey { group: host.group, url: hasher.url(&url) };
     let at = Timestamp::from_secs(1_795_176_000);
     let queued = queued(&url, key.url);
-    let kept = ArchivedPage { by: AgentId(3), name: name.clone(), url: queued.clone() };
+    let kept = FinishedUrl { by: AgentId(3), name: name.clone(), url: queued.clone() };
     let fetched = UrlOutcome::Fetched { at, status: 200, record: None, page: Some(kept.into()) };
     let state = HostState { next: at, requests: 3, ..HostState::default() };
     let host_fact = |closed| Fact::Host {
@@ -158,8 +158,8 @@ pub fn sample_facts() -> Vec<Vec<u8>> {
     let facts = [
         Fact::Queued { host, name: name.clone(), url: queued },
         Fact::Done { url: key, outcome: fetched },
-        Fact::Done { url: key, outcome: UrlOutcome::Failed(Failure::Tls) },
-        Fact::Done { url: key, outcome: UrlOutcome::Discarded(Discard::Robots) },
+        Fact::Done { url: key, outcome: UrlOutcome::Failed(Failure::Tls, None) },
+        Fact::Done { url: key, outcome: UrlOutcome::Discarded(Discard::Robots, None) },
         host_fact(None),
         host_fact(Some(Discard::HostLimit)),
         Fact::Robots { host, name: name.clone(), origin: url.origin(), record: record(at) },
@@ -176,6 +176,7 @@ fn queued(url: &CrawlUrl, hash: UrlHash) -> Queued {
         depth: 7,
         redirects: 0,
         attempts: 0,
+        revisit: None,
         kind: LinkKind::Sitemap,
         finder: Finder::LAST,
     }
@@ -194,7 +195,7 @@ fn samples() -> Vec<Vec<u8>> {
     let (group, hash) = (GroupHash(1), UrlHash(2));
     let host = HostKey { group, host: HostHash(3) };
     let queue_key = QueueKey { priority: 1, seq: 70_000 };
-    let page = ArchivedPage { by: AgentId(1), name: "a.example".into(), url: queued(&url, hash) };
+    let page = FinishedUrl { by: AgentId(1), name: "a.example".into(), url: queued(&url, hash) };
     let page = Some(Arc::new(page));
     let fetched = UrlOutcome::Fetched { at, status: 200, record: Some((3, 1 << 33)), page };
     let mut host_row = HostRow { name: "a.example".into(), queued: 9, ..HostRow::default() };

@@ -138,6 +138,7 @@ impl VisitStage {
             depth: 0,
             redirects: 0,
             attempts: 0,
+            revisit: None,
             kind: LinkKind::Page,
             finder: Finder::SEED,
         };

@@ -21,9 +21,12 @@ impl UrlStatus {
                 return format!("never seen; it would be rejected: {}", self.discard());
             }
             UrlFate::Failed => {
-                return format!("given up: all attempts failed, the last with {}", self.failure);
+                let text = format!("given up: all attempts failed, the last with {}", self.failure);
+                return self.with_recrawl(text);
             }
-            UrlFate::Discarded => return format!("discarded: {}", self.discard()),
+            UrlFate::Discarded => {
+                return self.with_recrawl(format!("discarded: {}", self.discard()));
+            }
             UrlFate::Queued => "queued".to_owned(),
             UrlFate::InFlight if self.status == 0 => "being fetched".to_owned(),
             UrlFate::InFlight => {
@@ -57,6 +60,13 @@ impl UrlStatus {
             if !self.discard.is_empty() {
                 let _ = write!(text, "; {}", self.later());
             }
+        }
+        self.with_recrawl(text)
+    }
+
+    fn with_recrawl(&self, mut text: String) -> String {
+        if let Some(recrawl) = &self.recrawl {
+            push_recrawl(&mut text, recrawl);
         }
         text
     }
@@ -98,6 +108,39 @@ pub(super) fn meaning(discard: &str) -> &str {
     match Discard::from_name(discard) {
         Some(discard) => discard.description(),
         None => discard,
+    }
+}
+
+/// Appends what is known of the fetches of a URL, and the time of the next one.
+fn push_recrawl(text: &mut String, of: &url_status::Recrawl) {
+    if of.visits > 0 {
+        let _ = write!(
+            text,
+            "; {} of {} later visits found a change (about {} a day)",
+            of.changes,
+            of.visits,
+            rounded(of.changes_per_day)
+        );
+    }
+    if of.failures > 0 {
+        let what = if of.gone { "gone" } else { "failed" };
+        let _ = write!(text, "; {what} {} times in a row", of.failures);
+    }
+    match of.due {
+        0 => text.push_str("; not fetched again"),
+        due => {
+            let _ = write!(text, "; due {}", seconds(due));
+        }
+    }
+}
+
+/// Formats a number with two significant digits.
+fn rounded(number: f64) -> String {
+    match number {
+        n if n >= 10.0 => format!("{n:.0}"),
+        n if n >= 1.0 => format!("{n:.1}"),
+        n if n >= 0.1 => format!("{n:.2}"),
+        n => format!("{n:.1e}"),
     }
 }
 

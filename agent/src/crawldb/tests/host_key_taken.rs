@@ -81,7 +81,7 @@ fn a_link_to_a_host_with_the_key_of_another_is_discarded() {
     assert_eq!((db.n_taken(), db.crawldb.totals().queued), (1, 1));
     assert_eq!((&*db.row().name, db.row().queued), ("www.victim.test", 1));
     let outcome = db.disk.row(&keys::seen(found(FORGED).key())).unwrap();
-    assert_eq!(outcome, Some(Seen::Done(UrlOutcome::Discarded(Discard::HostKeyTaken))));
+    assert_eq!(outcome, Some(Seen::Done(UrlOutcome::Discarded(Discard::HostKeyTaken, None))));
     // Also in one commit, and whichever comes first.
     let mut db = TestCrawlDb::new();
     let both = vec![found(FORGED), found(VICTIM)];

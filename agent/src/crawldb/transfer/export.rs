@@ -1,7 +1,7 @@
 //! Export of all facts of a group, a chunk at a time.
 
 use super::super::CrawlDb;
-use super::super::changes::{elsewhere, of_host};
+use super::super::changes::{elsewhere, of_host, queued_elsewhere};
 use crate::messages::{Fact, RobotsRecord};
 use crate::storage::values::{HostRow, Seen, decode_queued};
 use crate::storage::{Database, DiskError, Family, Row, keys};
@@ -110,7 +110,7 @@ fn read(
         }
         Family::Frontier => {
             let (host, queue_key) = keys::read_frontier(key)?;
-            let (name, url) = (names.of(host)?, decode_queued(queue_key.for_others(), value)?);
+            let (name, url) = (names.of(host)?, queued_elsewhere(decode_queued(queue_key, value)?));
             Some(Fact::Queued { host, name, url })
         }
         _ => match Seen::decode(value)? {

@@ -3,6 +3,7 @@
 use super::super::CrawlDb;
 use super::super::hosts::Map;
 use super::super::join::{is_newer, join_closed, join_queued, join_states};
+use super::super::refetch::lost_url;
 use crate::messages::{Fact, Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
 use crate::storage::values::{Seen, UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
@@ -47,7 +48,7 @@ impl CrawlDb {
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
                     let host = self.refetch.host_of(url.group, page);
                     if self.meet(host, &page.name, Some(page.url.finder)) {
-                        self.merge_queued(&mut batch, &mut known, host, &page.url)?;
+                        self.merge_queued(&mut batch, &mut known, host, &lost_url(page))?;
                     }
                 }
                 Fact::Done { url, outcome } => {
@@ -136,14 +137,28 @@ impl CrawlDb {
     ) -> Result<(), DiskError> {
         let key = UrlKey { group: host.group, url: theirs.hash };
         let before = known.seen.get(&key);
+        let generation = theirs.generation();
         let is_lost = |outcome| self.refetch.lost(outcome).is_some();
-        let lost = matches!(before, Some(Seen::Done(outcome)) if is_lost(outcome));
+        let lost = matches!(before, Some(Seen::Done(outcome))
+            if is_lost(outcome) && outcome.generation() == generation);
         match before {
+            Some(Seen::Done(outcome)) if outcome.generation() < generation => {
+                let outcome = outcome.clone();
+                let url = self.frontier.queue_again(batch, host, &outcome, theirs)?;
+                known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
+                known.queued.insert(key, url);
+            }
             Some(Seen::Done(_)) if !lost => {}
             Some(&Seen::Queued(at)) => {
                 let (of, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: host.group, host: of };
                 let before = self.queued_row(known, host, queue_key, key)?;
+                if generation > before.generation() {
+                    return self.replace_queued(batch, known, host, (&before, theirs));
+                }
+                if generation < before.generation() {
+                    return Ok(());
+                }
                 let mut ours = before.clone();
                 if join_queued(&mut ours, theirs) {
                     // A pending page does not count as queued.
@@ -176,11 +191,37 @@ impl CrawlDb {
                     self.frontier.uncount_page(host)?;
                     known.uncounted.insert(host.group);
                 }
+                if let Some(Seen::Done(outcome)) = before {
+                    let outcome = outcome.clone();
+                    self.frontier.forget_due(batch, key, &outcome);
+                }
                 self.frontier.enqueue(batch, host, &url)?;
                 known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
                 known.queued.insert(key, url);
             }
         }
+        Ok(())
+    }
+
+    /// Replaces a queued URL by one that waits for a later fetch: another agent has finished the earlier
+    /// one. A page of it that is in flight or pending here does not count.
+    fn replace_queued(
+        &mut self,
+        batch: &mut Batch,
+        known: &mut Known,
+        host: HostKey,
+        (before, theirs): (&Queued, &Queued),
+    ) -> Result<(), DiskError> {
+        batch.delete(Family::Frontier, &keys::frontier(host, before.queue_key));
+        if before.queue_key.priority != PRIORITY_PENDING {
+            self.frontier.take_from_queue(host, before)?;
+        }
+        let queue_key = self.frontier.next_queue_key(theirs.queue_key.priority);
+        let url = Queued { queue_key, ..theirs.clone() };
+        self.frontier.enqueue(batch, host, &url)?;
+        let key = UrlKey { group: host.group, url: url.hash };
+        known.seen.insert(key, Seen::Queued(Some((host.host, queue_key))));
+        known.queued.insert(key, url);
         Ok(())
     }
 
@@ -208,22 +249,29 @@ impl CrawlDb {
         url: UrlKey,
         outcome: &UrlOutcome,
     ) -> Result<(), DiskError> {
-        let lost = |before: &UrlOutcome| self.refetch.lost(before).is_some();
+        let generation = outcome.generation();
+        let stays = |before: &UrlOutcome| {
+            let lost = self.refetch.lost(before).is_some();
+            // Of two outcomes of one fetch, the first one stays.
+            before.generation() > generation || (before.generation() == generation && !lost)
+        };
         match known.seen.insert(url, Seen::Done(outcome.clone())) {
-            Some(Seen::Done(before)) if !lost(&before) => {
-                // The first outcome stays.
+            Some(Seen::Done(before)) if stays(&before) => {
                 known.seen.insert(url, Seen::Done(before));
             }
-            Some(Seen::Done(_)) => {
+            Some(Seen::Done(before)) => {
+                self.frontier.forget_due(batch, url, &before);
                 self.frontier.write_outcome(batch, url, outcome);
             }
             Some(Seen::Queued(at)) => {
                 let (host, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: url.group, host };
-                if queue_key.priority == PRIORITY_PENDING {
+                let row = self.queued_row(known, host, queue_key, url)?;
+                if row.generation() > generation {
+                    known.seen.insert(url, Seen::Queued(at));
+                } else if queue_key.priority == PRIORITY_PENDING {
                     self.frontier.finish_pending(batch, host, (queue_key, url.url), outcome);
                 } else {
-                    let row = self.queued_row(known, host, queue_key, url)?;
                     self.frontier.finish_url(batch, host, &row, outcome)?;
                 }
             }

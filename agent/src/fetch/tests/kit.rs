@@ -116,6 +116,7 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
         depth: 0,
         redirects: 0,
         attempts: 0,
+        revisit: None,
         kind: crate::messages::LinkKind::Page,
         finder: crate::messages::Finder::SEED,
     };

@@ -5,7 +5,7 @@ use crate::messages::PRIORITY_PENDING;
 use crate::messages::{Finder, GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
 use crate::process::links::LinkRules;
 use crate::storage::group_row::GroupRow;
-use crate::storage::values::{ArchivedPage, HostRow, Seen, UrlOutcome, encode_queued};
+use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, Database, Family, GroupState, keys};
 use crivello_common::assignment::StrategyKind;
 use crivello_common::config::Settings;
@@ -107,6 +107,7 @@ fn queued(url: &CrawlUrl, queue_key: At) -> Queued {
         depth: 3,
         redirects: 0,
         attempts: 1,
+        revisit: None,
         kind: LinkKind::Page,
         finder: Finder::SEED,
     }
@@ -146,7 +147,7 @@ fn a_finished_url_has_its_outcome() {
     std::fs::write(disk.sources.archive.join(file), "").unwrap();
     let kept = |by| {
         let page = queued(&url("http://a.test/own"), at(1));
-        Some(Arc::new(ArchivedPage { by: AgentId(by), name: "a.test".into(), url: page }))
+        Some(Arc::new(FinishedUrl { by: AgentId(by), name: "a.test".into(), url: page }))
     };
     let fetched =
         |record, page| Seen::Done(UrlOutcome::Fetched { at: NOW, status: 200, record, page });
@@ -154,9 +155,9 @@ fn a_finished_url_has_its_outcome() {
     disk.seen(&url("http://a.test/own"), &fetched(Some((3, 99)), kept(0)));
     disk.seen(&url("http://a.test/other"), &fetched(Some((3, 11)), kept(5)));
     disk.seen(&url("http://a.test/nowhere"), &fetched(None, None));
-    disk.seen(&url("http://a.test/failed"), &Seen::Done(UrlOutcome::Failed(Failure::Tls)));
+    disk.seen(&url("http://a.test/failed"), &Seen::Done(UrlOutcome::Failed(Failure::Tls, None)));
     let robots = crivello_common::discard::Discard::Robots;
-    disk.seen(&url("http://a.test/private/x"), &Seen::Done(UrlOutcome::Discarded(robots)));
+    disk.seen(&url("http://a.test/private/x"), &Seen::Done(UrlOutcome::Discarded(robots, None)));
     let rules = Rules::parse(b"User-agent: *\nDisallow: /private/", "crivello");
     let record = RobotsRecord {
         asked: NOW,

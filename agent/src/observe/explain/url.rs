@@ -5,7 +5,7 @@ use super::sources::Sources;
 use crate::crawldb::refuse;
 use crate::explain::{OriginFacts, disallowing_rule};
 use crate::messages::PRIORITY_PENDING;
-use crate::messages::{Finder, LinkKind, QueueKey, VisitInFlight};
+use crate::messages::{Finder, LinkKind, QueueKey, Revisit, VisitInFlight};
 use crate::process::links::RejectingRule;
 use crate::storage::DiskError;
 use crate::storage::values::{HostRow, Seen, UrlOutcome};
@@ -13,7 +13,7 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
-use crivello_proto::v1::url_status::Rule;
+use crivello_proto::v1::url_status::{self, Rule};
 use crivello_proto::v1::{ScopeRule, UrlFate, UrlStatus};
 
 /// Known facts about the host of the URL.
@@ -121,14 +121,42 @@ fn queued(
     if let Some(row) = row {
         (status.depth, status.attempts) = (row.depth.into(), row.attempts.into());
         status.priority = (!is_pending).then_some(row.queue_key.priority.into());
+        status.recrawl = row.revisit.as_deref().map(|revisit| recrawl(revisit, revisit.generation));
     }
     Ok(status)
 }
 
 fn done(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) -> UrlStatus {
+    let revisit = outcome.page().and_then(|page| page.url.revisit.as_deref());
+    let recrawl = revisit.map(|revisit| recrawl(revisit, revisit.generation + 1));
+    UrlStatus { recrawl, ..fate_of(sources, url, at, outcome) }
+}
+
+/// Returns what is known of the fetches of a URL.
+fn recrawl(revisit: &Revisit, fetches: u32) -> url_status::Recrawl {
+    let due = revisit.due.0;
+    let Some(history) = revisit.history else {
+        return url_status::Recrawl { fetches, due, ..url_status::Recrawl::default() };
+    };
+    let (visits, changes) = history.visits();
+    url_status::Recrawl {
+        fetches,
+        due,
+        visits: visits.into(),
+        changes: changes.into(),
+        changes_per_day: history.rate().mean() * 86_400.0,
+        last_fetch: Timestamp::from_secs(history.last_fetch() as u64).0,
+        failures: history.failures(),
+        gone: history.gone_since().is_some(),
+    }
+}
+
+fn fate_of(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) -> UrlStatus {
     match outcome {
-        UrlOutcome::Discarded(discard) => because(UrlFate::Discarded, *discard, sources, url, at),
-        UrlOutcome::Failed(kind) => {
+        UrlOutcome::Discarded(discard, _) => {
+            because(UrlFate::Discarded, *discard, sources, url, at)
+        }
+        UrlOutcome::Failed(kind, _) => {
             UrlStatus { failure: kind.name().to_owned(), ..of(UrlFate::Failed) }
         }
         UrlOutcome::Fetched { at, status, record, page } => {

@@ -45,6 +45,7 @@ pub fn url(origin: Origin, seq: u64) -> Queued {
         depth: 0,
         redirects: 0,
         attempts: 0,
+        revisit: None,
         kind: LinkKind::Page,
         finder: crate::messages::Finder::SEED,
     }

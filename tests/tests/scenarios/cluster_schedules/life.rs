@@ -329,7 +329,7 @@ impl World {
         self.say(|| format!("n{node} fetched {page} of {group:?} ({times})"));
         let at = self.clock(node);
         let links: BTreeSet<Page> = self.web.children(page).into_iter().collect();
-        let UrlOutcome::Discarded(reason) = OUTCOME else { unreachable!("a constant") };
+        let UrlOutcome::Discarded(reason, _) = OUTCOME else { unreachable!("a constant") };
         let found = self.web.found(page);
         let row = as_queued(&found);
         let fetched = Fetched {

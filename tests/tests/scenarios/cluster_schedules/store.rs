@@ -34,7 +34,7 @@ pub enum State {
 }
 
 /// The outcome of every page: the simulated web has no contents.
-pub const OUTCOME: UrlOutcome = UrlOutcome::Discarded(Discard::Robots);
+pub const OUTCOME: UrlOutcome = UrlOutcome::Discarded(Discard::Robots, None);
 
 /// Number of facts of one chunk of an export.
 const CHUNK: usize = 16;

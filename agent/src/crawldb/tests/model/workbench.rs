@@ -34,6 +34,7 @@ impl Model {
                 links: Vec::new(),
                 discards: DiscardTally::default(),
                 traced: None,
+                signs: None,
             };
             self.group.pages.push((page, None));
         }

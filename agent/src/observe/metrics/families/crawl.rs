@@ -72,6 +72,31 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     gauge("crivello_hosts_known", "hosts")
         .help("Hosts that have a row on disk")
         .read(|r, s| s.one(r.totals.hosts)),
+    gauge("crivello_recrawl_scheduled", "URLs")
+        .help("Finished URLs that wait for their next fetch; those held for other agents included")
+        .read(|r, s| r.snapshot.recrawl.iter().for_each(|recrawl| s.one(recrawl.scheduled))),
+    gauge("crivello_recrawl_queued", "URLs")
+        .help("Queued URLs that were fetched before")
+        .read(|r, s| r.snapshot.recrawl.iter().for_each(|recrawl| s.one(recrawl.queued))),
+    counter("crivello_recrawl_visits_total", "visits")
+        .labels(&["result"])
+        .help("Visits of pages that were fetched before, by result")
+        .read(|r, s| {
+            if let Some(recrawl) = &r.snapshot.recrawl {
+                s.each([
+                    ("changed", recrawl.changed),
+                    ("unchanged", recrawl.unchanged),
+                    ("not-modified", recrawl.not_modified),
+                    ("failed", recrawl.failed),
+                ]);
+            }
+        }),
+    gauge("crivello_recrawl_freshness", "share")
+        .help("Estimated share of pages whose copy is fresh; absent before the first visits")
+        .read(|r, s| {
+            let freshness = r.snapshot.recrawl.and_then(|recrawl| recrawl.freshness);
+            freshness.into_iter().for_each(|share| s.one(share));
+        }),
     gauge("crivello_pages_left", "pages")
         .help(
             "Pages that all agents together may still fetch under limits.pages-max; absent \

@@ -1,0 +1,264 @@
+//! The scan of `due`: finished URLs whose time has come are queued for their next fetch.
+//!
+//! Nothing is scanned at a start: the scan goes on from the first key. URLs of groups that are closed
+//! here are skipped once, until [`DueScan::rescan`]. A key that does not belong to the row of its URL is
+//! deleted.
+//!
+//! With the policy `adaptive`, a second scan, the **pass**, goes through all keys from time to time, in
+//! bounded steps. It adds up the rates at which the pages would be fetched, and moves due times to the
+//! threshold in force.
+
+use super::frontier::{DueCursor, Frontier};
+use super::group_jobs::GroupJobs;
+use super::group_rows::GroupRows;
+use super::recrawl::RecrawlState;
+use super::refetch::Refetch;
+use crate::messages::{Queued, Revisit};
+use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
+use crate::storage::{Batch, DiskError, Family, Row, keys};
+use crivello_common::discard::Discard;
+use crivello_common::hash::{GroupHash, UrlKey};
+use crivello_common::time::Timestamp;
+use crivello_recrawl::demand::{DemandReport, DemandSums};
+use crivello_recrawl::threshold_history::DuePass;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum number of keys per step; small in tests, so that a scan takes several.
+const KEYS_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
+/// Pause after a pass.
+const PASS_PAUSE: Duration = Duration::from_secs(60);
+/// Growth of the number of pages, as a ratio, after which a pass begins at once.
+const GROWTH: f64 = 1.2;
+/// Share of its interval by which a page that is due may be early by the threshold in force.
+const EARLY: f64 = 0.05;
+
+/// A pass over all keys.
+#[derive(Debug)]
+struct Pass {
+    from: Vec<u8>,
+    moves: Option<DuePass>,
+    sums: DemandSums,
+    n_pages: u64,
+}
+
+/// The progress of both scans.
+#[derive(Debug, Default)]
+pub struct DueScan {
+    /// First key that was skipped because its group is closed.
+    first_skipped: Option<[u8; keys::DUE]>,
+    pass: Option<Pass>,
+    /// End of the last pass, and the number of pages then.
+    passed: Option<(Timestamp, u64)>,
+}
+
+/// A finished URL, its key in `due`, and its outcome.
+struct DueUrl {
+    at: Timestamp,
+    url: UrlKey,
+    outcome: Option<UrlOutcome>,
+}
+
+impl DueScan {
+    /// Makes the next scan include skipped URLs, because a group was opened.
+    pub fn rescan(&mut self, frontier: &mut Frontier) {
+        if let Some(first) = self.first_skipped.take() {
+            frontier.due.include(first, Timestamp::ZERO);
+        }
+    }
+
+    /// Queues some URLs that are due.
+    pub fn step(
+        &mut self,
+        frontier: &mut Frontier,
+        (group_rows, jobs, refetch, recrawl): (&GroupRows, &GroupJobs, &Refetch, &RecrawlState),
+        now: Timestamp,
+        batch: &mut Batch,
+    ) -> Result<(), DiskError> {
+        let (mut due, mut cursor, mut next) = (Vec::new(), frontier.due.key, None);
+        frontier.disk.walk(Family::Due, &frontier.due.key, &[0xff; keys::DUE + 1], |key, _| {
+            let (at, url) = keys::read_due(key)?;
+            if at > now || due.len() == KEYS_AT_ONCE {
+                next = Some(at);
+                return Ok(false);
+            }
+            cursor = keys::due(at, url);
+            keys::increment(&mut cursor);
+            due.push((at, url));
+            Ok(true)
+        })?;
+        frontier.due = DueCursor { key: cursor, next: next.unwrap_or(Timestamp::MAX) };
+        let due = read_outcomes(frontier, due)?;
+        let (is_shut, mut hosts) = (shut(group_rows, jobs, &due)?, Vec::new());
+        for DueUrl { url, outcome, .. } in &due {
+            let page = outcome.as_ref().and_then(UrlOutcome::page);
+            hosts.extend(page.map(|page| refetch.host_of(url.group, page)));
+        }
+        frontier.hosts.load(&hosts)?;
+        for DueUrl { at, url, outcome } in due {
+            let Some((outcome, page, revisit)) = parts(outcome.as_ref(), at) else {
+                batch.delete(Family::Due, &keys::due(at, url));
+                continue;
+            };
+            if is_shut(url.group) {
+                let key = keys::due(at, url);
+                self.first_skipped = Some(self.first_skipped.map_or(key, |first| first.min(key)));
+                continue;
+            }
+            if let Some(later) = later_due(recrawl, &page.url, revisit, now) {
+                let moved = with_due(outcome, page, revisit, later);
+                frontier.forget_due(batch, url, outcome);
+                frontier.store_outcome(batch, url, &moved);
+                continue;
+            }
+            let host = refetch.host_of(url.group, page);
+            match frontier.hosts.get(host) {
+                None => frontier.add_host(host, page.name.clone(), page.url.finder),
+                Some(entry) if entry.is_named(host, &page.name) => {}
+                Some(_) => {
+                    frontier.totals.discards.count(Discard::HostKeyTaken);
+                    frontier.forget_due(batch, url, outcome);
+                    continue;
+                }
+            }
+            let again = Some(Box::new(revisit.queued_next()));
+            let again = Queued { revisit: again, ..page.url.clone() };
+            frontier.queue_again(batch, host, outcome, &again)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if [`Self::step_pass`] has something to do.
+    pub fn has_pass(&self, frontier: &Frontier, now: Timestamp) -> bool {
+        let n_pages = frontier.totals.scheduled;
+        let begins = match self.passed {
+            None => n_pages > 0,
+            Some((at, before)) => {
+                now.since(at) >= PASS_PAUSE || n_pages as f64 > GROWTH * before as f64 + 10.0
+            }
+        };
+        self.pass.is_some() || begins
+    }
+
+    /// Performs a step of a pass, or begins one. Returns the report at its end.
+    pub fn step_pass(
+        &mut self,
+        frontier: &mut Frontier,
+        (group_rows, jobs): (&GroupRows, &GroupJobs),
+        recrawl: &mut RecrawlState,
+        now: Timestamp,
+        batch: &mut Batch,
+    ) -> Result<Option<DemandReport>, DiskError> {
+        let mut pass = self.pass.take().unwrap_or_else(|| Pass {
+            from: Vec::new(),
+            moves: recrawl.begin_pass(now),
+            sums: DemandSums::default(),
+            n_pages: 0,
+        });
+        let (mut rows, mut last) = (Vec::new(), Vec::new());
+        frontier.disk.walk(Family::Due, &pass.from, &[0xff; keys::DUE + 1], |key, _| {
+            rows.push(keys::read_due(key)?);
+            last = [key, &[0]].concat();
+            Ok(rows.len() < KEYS_AT_ONCE)
+        })?;
+        let is_last = rows.len() < KEYS_AT_ONCE;
+        let rows = read_outcomes(frontier, rows)?;
+        let is_shut = shut(group_rows, jobs, &rows)?;
+        for DueUrl { at, url, outcome } in rows {
+            let Some((outcome, page, revisit)) = parts(outcome.as_ref(), at) else { continue };
+            if is_shut(url.group) || !recrawl.follows_threshold(revisit, &page.url) {
+                continue;
+            }
+            recrawl.count(revisit, &mut pass.sums);
+            pass.n_pages += 1;
+            if let Some(due) =
+                pass.moves.as_ref().and_then(|moves| recrawl.moved_due(moves, revisit, now))
+            {
+                let moved = with_due(outcome, page, revisit, due);
+                frontier.forget_due(batch, url, outcome);
+                frontier.store_outcome(batch, url, &moved);
+            }
+        }
+        if !is_last {
+            self.pass = Some(Pass { from: last, ..pass });
+            return Ok(None);
+        }
+        self.passed = Some((now, frontier.totals.scheduled));
+        let queued = frontier.totals.queued_again as f64 / (pass.n_pages as f64).max(1.0);
+        Ok(Some(recrawl.take_sums(&pass.sums, 1.0 + queued)))
+    }
+}
+
+/// Reads the outcomes of URLs with a key in `due`.
+fn read_outcomes(
+    frontier: &Frontier,
+    mut due: Vec<(Timestamp, UrlKey)>,
+) -> Result<Vec<DueUrl>, DiskError> {
+    due.sort_unstable_by_key(|&(at, url)| (url, at));
+    let mut rows: Vec<_> = due.iter().map(|&(_, url)| keys::seen(url)).collect();
+    rows.dedup();
+    let mut outcomes = std::collections::BTreeMap::new();
+    frontier.disk.get_sorted(Family::Seen, &rows, |i, value| {
+        if let Some(Seen::Done(outcome)) = value.map(Seen::decode).transpose()? {
+            outcomes.insert(rows[i], outcome);
+        }
+        Ok(())
+    })?;
+    let with_outcome = |(at, url)| {
+        let outcome = outcomes.get(&keys::seen(url)).cloned();
+        DueUrl { at, url, outcome }
+    };
+    Ok(due.into_iter().map(with_outcome).collect())
+}
+
+/// Returns the parts of the outcome of a URL that is due at this time; `None` if it is not.
+fn parts(
+    outcome: Option<&UrlOutcome>,
+    at: Timestamp,
+) -> Option<(&UrlOutcome, &FinishedUrl, &Revisit)> {
+    let outcome = outcome.filter(|outcome| outcome.due() == Some(at))?;
+    let page = outcome.page()?;
+    Some((outcome, page, page.url.revisit.as_deref()?))
+}
+
+/// Returns whether the group of one of these URLs is closed here, or being deleted.
+fn shut(
+    group_rows: &GroupRows,
+    jobs: &GroupJobs,
+    due: &[DueUrl],
+) -> Result<impl Fn(GroupHash) -> bool + use<>, DiskError> {
+    let mut groups: Vec<GroupHash> = due.iter().map(|due| due.url.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let mut shut = group_rows.shut(&groups)?;
+    shut.extend(groups.into_iter().filter(|group| jobs.is_deleting(*group)));
+    Ok(move |group| shut.contains(&group))
+}
+
+/// Returns the due time of a URL by the threshold in force, if it is clearly later than now.
+fn later_due(
+    recrawl: &RecrawlState,
+    url: &Queued,
+    revisit: &Revisit,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if !recrawl.follows_threshold(revisit, url) {
+        return None;
+    }
+    let due = recrawl.due_now(revisit)?;
+    let last = Timestamp::from_secs(revisit.history?.last_fetch() as u64);
+    let tolerance = due.since(last).mul_f64(EARLY);
+    (due > now + tolerance).then_some(due)
+}
+
+/// Returns an outcome with another due time.
+fn with_due(
+    outcome: &UrlOutcome,
+    page: &FinishedUrl,
+    revisit: &Revisit,
+    due: Timestamp,
+) -> UrlOutcome {
+    let revisit = Some(Box::new(Revisit { due, ..revisit.clone() }));
+    let url = Queued { revisit, ..page.url.clone() };
+    outcome.clone().with_page(Some(Arc::new(FinishedUrl { url, ..page.clone() })))
+}

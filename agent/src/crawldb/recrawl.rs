@@ -1,0 +1,418 @@
+//! When a finished URL is queued again: what a visit says about the page, and its due time.
+//!
+//! `crivello_recrawl` has the mathematics. This file has the settings, the threshold in force and what
+//! is learned from all pages of this agent, and turns a result into the [`Revisit`] of its URL.
+
+use crate::messages::{
+    ContentSigns, LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, Validators,
+};
+use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
+use crivello_common::config::{self, RecrawlObjective, RecrawlPolicy};
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
+use crivello_recrawl::backoff::{FailurePolicy, NextTry};
+use crivello_recrawl::controller::ThresholdController;
+use crivello_recrawl::demand::{DemandReport, DemandSums};
+use crivello_recrawl::evidence::{ChangeSeen, FirstHints};
+use crivello_recrawl::fixed::fixed_interval;
+use crivello_recrawl::objective::Objective;
+use crivello_recrawl::page::{PageHistory, VisitContext};
+use crivello_recrawl::prior::PriorStats;
+use crivello_recrawl::rate::RateDistribution;
+use crivello_recrawl::rate_meter::RateMeter;
+use crivello_recrawl::signals::SignalModel;
+use crivello_recrawl::threshold::ThresholdPolicy;
+use crivello_recrawl::threshold_history::{DuePass, ThresholdHistory, rescaled_due};
+use std::time::Duration;
+
+/// Key in `meta` of what is learned from all pages.
+const META_RECRAWL: &[u8] = b"recrawl";
+/// Share of an interval of the policy `fixed` by which pages that were fetched together are spread.
+const JITTER: f64 = 0.1;
+/// Longest wait after a failure, as a multiple of the first one.
+const FAILURE_WAITS_MAX: u32 = 64;
+/// Version of the value in `meta`.
+const VERSION: u8 = 1;
+
+/// Results of visits of pages that were fetched before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RevisitCounts {
+    /// Pages whose content had changed.
+    pub changed: u64,
+    /// Pages whose content was the same, with a body.
+    pub unchanged: u64,
+    /// Pages that the server called unmodified (304).
+    pub not_modified: u64,
+    /// Visits without a page: errors, and pages that are gone.
+    pub failed: u64,
+}
+
+/// The policy in force, and what is learned from all pages of this agent.
+#[derive(Debug)]
+pub struct RecrawlState {
+    settings: config::Recrawl,
+    policy: ThresholdPolicy,
+    failures: FailurePolicy,
+    /// Threshold for the value of a fetch, in units of weight times seconds.
+    threshold: f64,
+    past: ThresholdHistory,
+    meter: RateMeter,
+    prior: PriorStats,
+    n_reports: u64,
+    counts: RevisitCounts,
+    /// Time average of the probability that a copy is fresh, over recent visits.
+    freshness: Option<f64>,
+}
+
+impl RecrawlState {
+    /// Reads the state.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails or the state is damaged.
+    pub fn read(disk: &Database, settings: &config::Recrawl) -> Result<Self, DiskError> {
+        let threshold = ThresholdController::initial_threshold();
+        let mut state = Self {
+            settings: settings.clone(),
+            policy: threshold_policy(settings),
+            failures: failure_policy(settings),
+            threshold,
+            past: ThresholdHistory::new(0.0, threshold),
+            meter: RateMeter::default(),
+            prior: PriorStats::default(),
+            n_reports: 0,
+            counts: RevisitCounts::default(),
+            freshness: None,
+        };
+        if let Some(value) = disk.get(Family::Meta, META_RECRAWL)? {
+            let damaged = DiskError::Row { family: "meta", what: "the recrawl state is malformed" };
+            state.decode(&value).ok_or(damaged)?;
+        }
+        Ok(state)
+    }
+
+    /// Applies new settings.
+    pub fn reconfigure(&mut self, settings: &config::Recrawl) {
+        if *settings != self.settings {
+            self.settings = settings.clone();
+            self.policy = threshold_policy(settings);
+            self.failures = failure_policy(settings);
+        }
+    }
+
+    /// Returns true if pages are fetched again.
+    pub fn is_on(&self) -> bool {
+        self.settings.policy != RecrawlPolicy::None
+    }
+
+    /// Returns true if a threshold decides when pages are fetched again.
+    pub fn is_adaptive(&self) -> bool {
+        self.settings.policy == RecrawlPolicy::Adaptive
+    }
+
+    /// Sets the threshold that all agents agreed on.
+    pub fn set_threshold(&mut self, threshold: f64, now: Timestamp) {
+        if threshold.is_finite() && threshold > 0.0 {
+            self.threshold = threshold;
+            self.past.update(seconds(now), threshold);
+        }
+    }
+
+    /// Returns the results of visits of pages that were fetched before.
+    #[must_use]
+    pub const fn counts(&self) -> RevisitCounts {
+        self.counts
+    }
+
+    /// Returns the threshold in force.
+    pub const fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    /// Returns the share of copies that are fresh, by the estimated rates; `None` before any visit.
+    pub const fn freshness(&self) -> Option<f64> {
+        self.freshness
+    }
+
+    /// Returns what the next fetch of a URL needs after this result; `None` if pages are fetched once.
+    pub fn after_visit(
+        &mut self,
+        page: &Page,
+        row: &Queued,
+        record: Option<(u32, u64)>,
+        me: AgentId,
+    ) -> Option<Box<Revisit>> {
+        if !self.is_on() {
+            // Other agents must still be able to tell this fetch from earlier ones.
+            let revisit = row.revisit.as_ref()?;
+            return Some(Box::new(Revisit { due: Timestamp::ZERO, ..Revisit::clone(revisit) }));
+        }
+        let before = row.revisit.as_deref().cloned().unwrap_or_default();
+        let now = seconds(page.at);
+        let seen = match &page.end {
+            PageEnd::Response { status, .. } => Seen::of(*status, page.signs.as_deref()),
+            PageEnd::Failed(_) | PageEnd::Discarded(_) => Seen::Failed { is_gone: false },
+        };
+        let after = match seen {
+            Seen::Page(signs) => self.after_page(before, (page, row), signs, record, me),
+            Seen::Failed { is_gone } => {
+                if before.history.is_some() {
+                    self.counts.failed += 1;
+                }
+                let context = self.context(None);
+                let mut history = before
+                    .history
+                    .unwrap_or_else(|| PageHistory::first(now, &FirstHints::default(), &context));
+                history.record_failure(now, is_gone);
+                let due = match self.failures.next_try(now, &history) {
+                    NextTry::At(due) => timestamp(due),
+                    NextTry::Forget => Timestamp::ZERO,
+                };
+                // The next answer must not be compared with what the error hides.
+                let validators = Validators::default();
+                Revisit { due, history: Some(history), validators, ..before }
+            }
+        };
+        Some(Box::new(after))
+    }
+
+    fn after_page(
+        &mut self,
+        before: Revisit,
+        (page, row): (&Page, &Queued),
+        signs: &ContentSigns,
+        record: Option<(u32, u64)>,
+        me: AgentId,
+    ) -> Revisit {
+        let now = seconds(page.at);
+        let context = self.context(signs.weight);
+        let is_changed = before.content != Some(signs.content);
+        let age = signs.modified.map(|at| now - seconds(at)).filter(|age| *age >= 0.0);
+        // A page that only failed so far has a history, but no content.
+        let history = match before.history.filter(|_| before.content.is_some()) {
+            None => {
+                let lifetime = signs.lifetime.map(|lifetime| lifetime.as_secs_f64());
+                PageHistory::first(now, &FirstHints { age, lifetime }, &context)
+            }
+            Some(earlier) => {
+                let mut history = earlier;
+                let is_not_modified = signs.is_not_modified;
+                let seen = match is_changed {
+                    true => ChangeSeen::Changed { age },
+                    false => ChangeSeen::Unchanged,
+                };
+                history.record_visit(now, seen, &context);
+                let counts = &mut self.counts;
+                match (is_changed, is_not_modified) {
+                    (_, true) => counts.not_modified += 1,
+                    (true, false) => counts.changed += 1,
+                    (false, false) => counts.unchanged += 1,
+                }
+                self.learn(&earlier, &history, &before, now);
+                history
+            }
+        };
+        let capture = match signs.is_not_modified {
+            true => before.capture,
+            false if page.records.is_empty() && record.is_none() => None,
+            false => {
+                let status = match page.end {
+                    PageEnd::Response { status, .. } => status,
+                    _ => 0,
+                };
+                let at = Timestamp::from_secs(page.at.as_secs());
+                Some(LastCapture { by: me, at, status, record })
+            }
+        };
+        let due = timestamp(now + self.interval(row, signs, &history));
+        Revisit {
+            generation: before.generation,
+            due,
+            history: Some(history),
+            content: Some(signs.content),
+            capture,
+            validators: signs.validators.clone(),
+        }
+    }
+
+    /// Returns the interval of sitemaps, feeds and seeds, if they have one of their own.
+    fn own_interval(&self, row: &Queued) -> Option<f64> {
+        let interval = match row.kind {
+            LinkKind::Sitemap => self.settings.sitemaps_interval,
+            _ if row.depth == 0 && row.redirects == 0 => self.settings.seeds_interval,
+            _ => Duration::ZERO,
+        };
+        (!interval.is_zero()).then_some(interval.as_secs_f64())
+    }
+
+    /// Returns the time from a fetch to the next, in seconds.
+    fn interval(&self, row: &Queued, signs: &ContentSigns, history: &PageHistory) -> f64 {
+        let (least, most) = self.policy.bounds();
+        let interval = match (self.own_interval(row), self.settings.policy) {
+            (Some(interval), _) => interval,
+            (None, RecrawlPolicy::Adaptive) => {
+                let no_signals = SignalModel::NONE;
+                history.due(&self.policy, self.threshold, &no_signals) - history.last_fetch()
+            }
+            (None, _) => fixed_interval(signs.interval.unwrap_or(most), JITTER, row.hash.0),
+        };
+        interval.clamp(least, most)
+    }
+
+    /// Learns from a visit of a page that was fetched before.
+    fn learn(&mut self, earlier: &PageHistory, history: &PageHistory, before: &Revisit, now: f64) {
+        let elapsed = earlier.age(now);
+        let rate = history.rate();
+        self.prior.add_visit(&rate, elapsed, earlier.visits().0 == 0);
+        let stored_due = seconds(before.due);
+        let no_signals = SignalModel::NONE;
+        self.meter.record_visit(&self.policy, earlier, &no_signals, &self.past, stored_due, now);
+        if elapsed > 0.0 {
+            // The time average of exp(-Δt) from 0 to the elapsed time.
+            let missed = earlier.rate().mean() * elapsed;
+            let fresh = if missed < 1e-6 { 1.0 } else { -(-missed).exp_m1() / missed };
+            let share = self.freshness.map_or(1.0, |_| 0.001_f64.max(1.0 / (1.0 + self.visits())));
+            let old = self.freshness.unwrap_or(fresh);
+            self.freshness = Some(old + share * (fresh - old));
+        }
+    }
+
+    fn visits(&self) -> f64 {
+        (self.counts.changed + self.counts.unchanged + self.counts.not_modified) as f64
+    }
+
+    fn context(&self, weight: Option<f64>) -> VisitContext {
+        let prior = self.prior.prior(&RateDistribution::UNKNOWN);
+        VisitContext { prior, signals: SignalModel::NONE, weight: weight.unwrap_or(1.0) }
+    }
+
+    /// Returns the due time of a page by the threshold in force.
+    pub fn due_now(&self, revisit: &Revisit) -> Option<Timestamp> {
+        let history = revisit.history?;
+        Some(timestamp(history.due(&self.policy, self.threshold, &SignalModel::NONE)))
+    }
+
+    /// Counts a page in the sums of a pass.
+    pub fn count(&self, revisit: &Revisit, sums: &mut DemandSums) {
+        if let Some(history) = &revisit.history {
+            sums.add(&self.policy, history);
+        }
+    }
+
+    /// Takes the sums of a pass, multiplied by `factor` for the pages that were queued meanwhile, and
+    /// returns the report for the other agents.
+    pub fn take_sums(&mut self, sums: &DemandSums, factor: f64) -> DemandReport {
+        self.n_reports += 1;
+        let correction = self.meter.correction() * factor;
+        sums.report(0, self.n_reports, self.threshold, correction)
+    }
+
+    /// Begins to move due times to the threshold in force, if it has moved.
+    pub fn begin_pass(&mut self, now: Timestamp) -> Option<DuePass> {
+        self.past.begin_pass(seconds(now))
+    }
+
+    /// Returns the due time of a page in a pass that moves due times.
+    pub fn moved_due(
+        &self,
+        pass: &DuePass,
+        revisit: &Revisit,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let history = revisit.history.filter(|history| history.last_fetch() < pass.began)?;
+        let [before, after] = [pass.before, pass.after].map(|threshold| {
+            history.due(&self.policy, threshold, &SignalModel::NONE) - history.last_fetch()
+        });
+        let stored = seconds(revisit.due);
+        let due = rescaled_due(seconds(now), history.last_fetch(), stored, before, after);
+        Some(timestamp(due)).filter(|due| *due != revisit.due)
+    }
+
+    /// Returns true if the due time of a page follows from the threshold.
+    pub fn follows_threshold(&self, revisit: &Revisit, row: &Queued) -> bool {
+        let failed = revisit.history.is_none_or(|history| history.failures() > 0);
+        self.settings.policy == RecrawlPolicy::Adaptive
+            && !failed
+            && self.own_interval(row).is_none()
+    }
+
+    /// Adds the state to a batch.
+    pub fn write(&self, batch: &mut Batch) {
+        if !self.is_on() {
+            return;
+        }
+        let RevisitCounts { changed, unchanged, not_modified, failed } = self.counts;
+        let mut w = RowWriter::versioned(VERSION);
+        w.rest(&self.threshold.to_be_bytes()).rest(&self.prior.to_bytes());
+        for n in [changed, unchanged, not_modified, failed, self.n_reports] {
+            w.number(n);
+        }
+        w.rest(&self.freshness.unwrap_or(f64::NAN).to_be_bytes());
+        batch.put(Family::Meta, META_RECRAWL, &w.finish());
+    }
+
+    fn decode(&mut self, value: &[u8]) -> Option<()> {
+        let mut r = RowReader(value);
+        if r.byte()? != VERSION {
+            return None;
+        }
+        let threshold = f64::from_be_bytes(r.array()?);
+        self.prior = PriorStats::from_bytes(&r.array()?);
+        self.counts = RevisitCounts {
+            changed: r.number()?,
+            unchanged: r.number()?,
+            not_modified: r.number()?,
+            failed: r.number()?,
+        };
+        self.n_reports = r.number()?;
+        let freshness = f64::from_be_bytes(r.array()?);
+        self.freshness = Some(freshness).filter(|share| (0.0..=1.0).contains(share));
+        if threshold.is_finite() && threshold > 0.0 {
+            self.threshold = threshold;
+            self.past = ThresholdHistory::new(0.0, threshold);
+        }
+        Some(())
+    }
+}
+
+/// What a result says.
+enum Seen<'a> {
+    /// The page is there.
+    Page(&'a ContentSigns),
+    /// It is not. `is_gone` means 404 or 410.
+    Failed { is_gone: bool },
+}
+
+impl<'a> Seen<'a> {
+    fn of(status: u16, signs: Option<&'a ContentSigns>) -> Self {
+        match (status, signs) {
+            (404 | 410, _) => Self::Failed { is_gone: true },
+            (200..=399, Some(signs)) => Self::Page(signs),
+            _ => Self::Failed { is_gone: false },
+        }
+    }
+}
+
+fn threshold_policy(settings: &config::Recrawl) -> ThresholdPolicy {
+    let objective = match settings.objective {
+        RecrawlObjective::Harmonic => Objective::Harmonic,
+        RecrawlObjective::Freshness => Objective::Freshness,
+    };
+    let [least, most] = [settings.interval_min, settings.interval_max].map(|d| d.as_secs_f64());
+    ThresholdPolicy::new(objective, least, most)
+}
+
+fn failure_policy(settings: &config::Recrawl) -> FailurePolicy {
+    let first = settings.errors_interval;
+    let longest = first.saturating_mul(FAILURE_WAITS_MAX).min(settings.interval_max.max(first));
+    let seconds = |duration: Duration| duration.as_secs_f64();
+    FailurePolicy::new(seconds(first), seconds(longest), seconds(settings.gone_after))
+}
+
+fn seconds(at: Timestamp) -> f64 {
+    at.0 as f64 / 1e6
+}
+
+/// Returns a time in whole seconds, but not zero, which means never.
+fn timestamp(seconds: f64) -> Timestamp {
+    Timestamp::from_secs((seconds.ceil() as u64).max(1))
+}

@@ -1,0 +1,430 @@
+//! Tests of URLs that are fetched again: their due times, and facts about them in any order.
+
+use super::super::CrawlDb;
+use crate::messages::{
+    Commit, ContentSigns, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey,
+    Queued, Revisit, ToFrontier, ToWorkbench, Validators,
+};
+use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
+use crate::storage::{Database, Family, Row, facts, keys};
+use crivello_common::config::Settings;
+use crivello_common::discard::DiscardTally;
+use crivello_common::failure::Failure;
+use crivello_common::hash::UrlKey;
+use crivello_common::identity::KeyedHasher;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+const T: Timestamp = Timestamp::from_secs(1_000_000);
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct TestCrawlDb {
+    disk: Arc<Database>,
+    crawldb: CrawlDb,
+    settings: Settings,
+    dir: tempfile::TempDir,
+    now: Timestamp,
+}
+
+impl TestCrawlDb {
+    fn new(sets: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default();
+        for set in sets {
+            settings.apply_set(set).unwrap();
+        }
+        let disk = Arc::new(Database::open(dir.path(), true, &settings.fixed.state).unwrap());
+        let hasher = KeyedHasher::with_public_key();
+        let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
+        Self { disk, crawldb, settings, dir, now: T }
+    }
+
+    fn sharing(sets: &[&str]) -> Self {
+        let mut db = Self::new(sets);
+        db.crawldb = db.crawldb.sharing(AgentId(1));
+        db
+    }
+
+    /// Ends the process, and opens the state again.
+    fn restart(self) -> Self {
+        let Self { disk, crawldb, settings, dir, now } = self;
+        drop((disk, crawldb));
+        let disk = Arc::new(Database::open(dir.path(), false, &settings.fixed.state).unwrap());
+        let hasher = KeyedHasher::with_public_key();
+        let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
+        Self { disk, crawldb, settings, dir, now }
+    }
+
+    fn commit(&mut self, mut commit: Commit) {
+        self.crawldb.apply(&mut commit, self.now).unwrap();
+        self.disk.commit(&commit.batch).unwrap();
+    }
+
+    fn find(&mut self, url: &str) {
+        self.commit(Commit { found: vec![found(url)], ..Commit::default() });
+    }
+
+    /// Queues all URLs that are due.
+    fn queue_due(&mut self) {
+        for _ in 0..100 {
+            let Some(commit) = self.crawldb.step_due(self.now).unwrap() else { return };
+            self.disk.commit(&commit.batch).unwrap();
+        }
+        panic!("the scan does not end");
+    }
+
+    /// Fetches all that waits, with this result, and returns the rows.
+    fn fetch(&mut self, end: &PageEnd, signs: Option<&ContentSigns>) -> Vec<Queued> {
+        self.queue_due();
+        self.crawldb.on_workbench(ToFrontier::WantHosts { hosts: 100 });
+        let mut out = Vec::new();
+        self.crawldb.serve(self.now, &mut |_, _| Ok(true), &mut out).unwrap();
+        let (mut pages, mut rows) = (Vec::new(), Vec::new());
+        for note in out {
+            let ToWorkbench::Due(due) = note else { continue };
+            let mut state = due.state.clone();
+            state.next = self.now;
+            for row in &due.urls {
+                rows.push(row.clone());
+                let page = Page {
+                    host: due.host,
+                    name: due.name.clone(),
+                    row: Some(row.clone()),
+                    at: self.now,
+                    took: Duration::ZERO,
+                    end: end.clone(),
+                    records: Vec::new(),
+                    links: Vec::new(),
+                    discards: DiscardTally::default(),
+                    traced: None,
+                    signs: signs.cloned().map(Box::new),
+                };
+                pages.push((page, Some((1, 7))));
+            }
+            let leave = ToFrontier::Leave { host: due.host, state, unused: Vec::new() };
+            self.crawldb.on_workbench(leave);
+        }
+        self.commit(Commit { pages, ..Commit::default() });
+        rows
+    }
+
+    fn seen(&self, url: &str) -> Option<Seen> {
+        let found = found(url);
+        let value = self.disk.get(Family::Seen, &keys::seen(found.key())).unwrap();
+        value.map(|value| Seen::decode(&value).unwrap())
+    }
+
+    fn revisit(&self, url: &str) -> Revisit {
+        let Some(Seen::Done(outcome)) = self.seen(url) else { panic!("{url} is not finished") };
+        *outcome.page().unwrap().url.revisit.clone().unwrap()
+    }
+
+    fn n_rows(&self, family: Family) -> usize {
+        let mut n = 0;
+        self.disk
+            .walk(family, &[], &[0xff; 40], |_, _| {
+                n += 1;
+                Ok(true)
+            })
+            .unwrap();
+        n
+    }
+
+    /// Checks that the totals count the rows.
+    fn recount(&self) {
+        let totals = self.crawldb.totals();
+        assert_eq!(totals.queued as usize, self.n_rows(Family::Frontier));
+        assert_eq!(totals.scheduled as usize, self.n_rows(Family::Due));
+    }
+}
+
+fn found(url: &str) -> Found {
+    let url = CrawlUrl::parse(url).unwrap();
+    let hasher = KeyedHasher::with_public_key();
+    let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
+    let (kind, finder) = (LinkKind::Page, Finder::SEED);
+    Found { url, host, hash, depth: 1, redirects: 0, kind, finder, priority: PRIORITY_DEFAULT }
+}
+
+fn ok(status: u16) -> PageEnd {
+    let (digest, duplicate, truncated) = (None, false, false);
+    PageEnd::Response { status, bytes: 10, digest, duplicate, truncated }
+}
+
+fn signs(content: u64) -> ContentSigns {
+    ContentSigns {
+        content,
+        is_not_modified: false,
+        validators: Validators { etag: Some("\"1\"".into()), last_modified: None },
+        modified: None,
+        lifetime: None,
+        weight: None,
+        interval: Some(HOUR.as_secs_f64()),
+    }
+}
+
+const FIXED: &str = "recrawl.policy=fixed";
+const URL: &str = "http://a.example/x";
+
+#[test]
+fn a_page_is_fetched_again_after_its_interval_over_restarts() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
+    for generation in 1..4 {
+        db.recount();
+        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "it is not due yet");
+        db = db.restart();
+        db.now = db.now + 2 * HOUR;
+        let rows = db.fetch(&ok(200), Some(&signs(generation / 2)));
+        assert_eq!(rows.len(), 1);
+        let revisit = rows[0].revisit.as_ref().unwrap();
+        assert_eq!(revisit.generation, generation as u32);
+        assert_eq!(revisit.validators.etag.as_deref(), Some("\"1\""));
+        let capture = revisit.capture.unwrap();
+        assert_eq!((capture.status, capture.record), (200, Some((1, 7))));
+    }
+    db.recount();
+    let (visits, changes) = db.revisit(URL).history.unwrap().visits();
+    assert_eq!((visits, changes), (3, 2));
+    let host = found(URL).host;
+    db.crawldb.frontier.hosts.load(&[host]).unwrap();
+    let row = &db.crawldb.frontier.hosts.get(host).unwrap().row;
+    assert_eq!((row.pages, row.queued), (1, 0), "a page counts once towards the limits");
+}
+
+#[test]
+fn a_page_that_is_not_modified_keeps_its_capture() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&signs(1)));
+    let first = db.revisit(URL);
+    db.now = db.now + 2 * HOUR;
+    let unmodified = ContentSigns { is_not_modified: true, ..signs(1) };
+    db.fetch(&ok(304), Some(&unmodified));
+    let second = db.revisit(URL);
+    assert_eq!(second.capture, first.capture);
+    assert_eq!(second.generation, 1);
+    let Some(Seen::Done(UrlOutcome::Fetched { status, record, at, .. })) = db.seen(URL) else {
+        panic!("it is fetched");
+    };
+    assert_eq!((status, record, at), (200, Some((1, 7)), db.now));
+    let counts = db.crawldb.recrawl().counts();
+    assert_eq!((counts.not_modified, counts.changed, counts.unchanged), (1, 0, 0));
+}
+
+#[test]
+fn gone_pages_back_off_and_are_forgotten() {
+    let mut db = TestCrawlDb::new(&[FIXED, "recrawl.errors-interval=1d", "recrawl.gone-after=10d"]);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&signs(1)));
+    let mut fetches = 0;
+    for day in 0..40 {
+        db.now = T + DAY * day + HOUR * 2;
+        fetches += db.fetch(&ok(404), None).len();
+    }
+    db.recount();
+    assert!((4..=6).contains(&fetches), "{fetches} fetches of a gone page");
+    assert_eq!(db.n_rows(Family::Due), 0, "it is forgotten");
+    assert!(db.revisit(URL).validators.is_empty(), "validators are dropped after an error");
+}
+
+#[test]
+fn failed_urls_are_tried_again_and_begin_anew() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    db.fetch(&PageEnd::Failed(Failure::DnsNoSuchName), None);
+    db.recount();
+    assert!(matches!(db.seen(URL), Some(Seen::Done(UrlOutcome::Failed(..)))));
+    db.now = db.now + 2 * HOUR;
+    assert_eq!(db.fetch(&ok(200), Some(&signs(5))).len(), 1);
+    let revisit = db.revisit(URL);
+    assert_eq!((revisit.generation, revisit.history.unwrap().visits()), (1, (0, 0)));
+    assert_eq!(revisit.history.unwrap().failures(), 0);
+}
+
+#[test]
+fn nothing_is_fetched_again_without_a_policy() {
+    let mut db = TestCrawlDb::new(&[]);
+    db.find(URL);
+    db.fetch(&ok(200), None);
+    assert_eq!(db.n_rows(Family::Due), 0);
+    assert!(!db.crawldb.has_due(T + 1_000 * DAY));
+}
+
+/// A key without its row would be scanned again and again.
+#[test]
+fn a_key_that_belongs_to_no_row_is_deleted() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&signs(1)));
+    let mut batch = crate::storage::Batch::default();
+    batch.put(Family::Due, &keys::due(T - HOUR, found("http://b.example/").key()), &[]);
+    batch.put(Family::Due, &keys::due(T - HOUR, found(URL).key()), &[]);
+    db.disk.commit(&batch).unwrap();
+    let mut db = db.restart();
+    db.queue_due();
+    db.recount();
+}
+
+#[test]
+fn urls_of_a_closed_group_wait_until_it_is_opened() {
+    let mut db = TestCrawlDb::sharing(&[FIXED]);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&signs(1)));
+    let group = found(URL).host.group;
+    db.crawldb.close_group(group).unwrap();
+    while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
+        db.disk.commit(&commit.batch).unwrap();
+    }
+    db.now = db.now + 2 * HOUR;
+    assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty());
+    db.crawldb.open_group(group, Timestamp::ZERO).unwrap();
+    while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
+        db.disk.commit(&commit.batch).unwrap();
+    }
+    assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
+    db.recount();
+}
+
+#[test]
+fn a_deleted_group_leaves_no_due_times() {
+    let mut db = TestCrawlDb::sharing(&[FIXED]);
+    for n in 0..20 {
+        db.find(&format!("http://a.example/{n}"));
+    }
+    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
+    assert_eq!(db.n_rows(Family::Due), 20);
+    db.crawldb.delete_group(found(URL).host.group);
+    while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
+        db.disk.commit(&commit.batch).unwrap();
+    }
+    db.recount();
+    assert_eq!(db.n_rows(Family::Due), 0);
+}
+
+/// The threshold follows from what the pages would cost, and moves due times.
+#[test]
+fn a_pass_adds_up_the_demand_and_moves_due_times() {
+    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1s"];
+    let mut db = TestCrawlDb::new(&sets);
+    for n in 0..23 {
+        db.find(&format!("http://a.example/{n}"));
+    }
+    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
+    let mut reports = Vec::new();
+    let mut pass = |db: &mut TestCrawlDb| {
+        for _ in 0..20 {
+            let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() else { break };
+            db.disk.commit(&commit.batch).unwrap();
+            reports.extend(report);
+        }
+    };
+    pass(&mut db);
+    let first = db.revisit("http://a.example/3").due;
+    let threshold = 1_000.0 * db.crawldb.recrawl().threshold();
+    db.crawldb.set_recrawl_threshold(threshold, db.now);
+    db.now = db.now + Duration::from_secs(61);
+    pass(&mut db);
+    db.recount();
+    assert_eq!(reports.len(), 2);
+    assert!(reports.iter().all(|report| report.n_pages == 23), "{reports:?}");
+    let moved = db.revisit("http://a.example/3").due;
+    assert!(moved > first + HOUR, "{first} was moved to {moved}");
+}
+
+/// What is known of a URL, as a fact.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    url: u8,
+    generation: u32,
+    is_done: bool,
+}
+
+impl Known {
+    fn name(self) -> String {
+        format!("http://a.example/{}", self.url)
+    }
+
+    fn fact(self) -> Fact {
+        let found = found(&self.name());
+        let name: Arc<str> = found.url.host().into();
+        let due = if self.is_done { T + HOUR } else { T };
+        let revisit = Revisit { generation: self.generation, due, ..Revisit::default() };
+        let revisit = (self.generation > 0 || self.is_done).then(|| Box::new(revisit));
+        let queue_key = QueueKey { priority: PRIORITY_DEFAULT, seq: 0 };
+        let url = Queued { queue_key, revisit, ..facts::as_queued(&found) };
+        match self.is_done {
+            false => Fact::Queued { host: found.host, name, url },
+            true => {
+                let page = Some(Arc::new(FinishedUrl { by: AgentId(9), name, url }));
+                let outcome = UrlOutcome::Fetched { at: T, status: 200, record: None, page };
+                let url = UrlKey { group: found.host.group, url: found.hash };
+                Fact::Done { url, outcome }
+            }
+        }
+    }
+}
+
+fn known() -> impl Strategy<Value = Known> {
+    (0u8..4, 0u32..4, any::<bool>()).prop_map(|(url, generation, is_done)| Known {
+        url,
+        generation,
+        is_done,
+    })
+}
+
+/// Merges facts, some at once, and returns the generation and state of each URL.
+fn merged(facts: &[Known], at_once: usize) -> Vec<Option<(u32, bool)>> {
+    let mut db = TestCrawlDb::sharing(&[FIXED]);
+    for chunk in facts.chunks(at_once) {
+        let mut commit = Commit::of_facts();
+        chunk.iter().for_each(|known| commit.add_fact(known.fact(), None));
+        db.commit(commit);
+    }
+    db.recount();
+    let state = |n| {
+        let name = format!("http://a.example/{n}");
+        Some(match db.seen(&name)? {
+            Seen::Done(outcome) => (outcome.generation(), true),
+            Seen::Queued(place) => {
+                let (host, queue_key) = place.unwrap();
+                let host = crivello_common::hash::HostKey { host, ..found(&name).host };
+                let row = db.disk.get(Family::Frontier, &keys::frontier(host, queue_key)).unwrap();
+                let row = crate::storage::values::decode_queued(queue_key, &row.unwrap()).unwrap();
+                (row.generation(), false)
+            }
+        })
+    };
+    (0..4).map(state).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..Default::default() })]
+
+    /// absent < queued(0) < done(0) < queued(1) < …, whatever the order of the facts.
+    #[test]
+    fn facts_of_several_generations_join_to_the_latest(
+        facts in prop::collection::vec(known(), 1..24),
+        at_once in 1usize..8,
+        order in any::<u64>(),
+    ) {
+        let latest = |n: u8| {
+            let of_url = facts.iter().filter(|known| known.url == n);
+            of_url.map(|known| (known.generation, known.is_done)).max()
+        };
+        let expected: Vec<_> = (0..4).map(latest).collect();
+        prop_assert_eq!(&merged(&facts, at_once), &expected);
+        let mut shuffled: Vec<_> = facts.clone();
+        shuffled.sort_by_cached_key(|known| {
+            let n = u64::from(known.url) * 8 + u64::from(known.generation) * 2;
+            (n + u64::from(known.is_done)).wrapping_mul(order | 1)
+        });
+        prop_assert_eq!(&merged(&shuffled, at_once), &expected);
+    }
+}

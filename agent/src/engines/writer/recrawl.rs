@@ -1,0 +1,39 @@
+//! Fetching pages again: queues URLs that are due, and keeps the threshold in force.
+
+use crate::engines::writer::{Writer, WriterError};
+use crivello_common::time::Timestamp;
+use crivello_recrawl::controller::ThresholdController;
+use crivello_recrawl::demand::DemandReport;
+
+impl Writer {
+    /// Queues some URLs that are due, and goes on with the pass over all of them.
+    pub(super) fn queue_due(&mut self, now: Timestamp) -> Result<(), WriterError> {
+        let crawldb = &mut self.stores.crawldb;
+        if let Some(threshold) = self.shared.recrawl.take_threshold() {
+            crawldb.set_recrawl_threshold(threshold, now);
+        }
+        if let Some(commit) = crawldb.step_due(now)? {
+            self.write(commit, now)?;
+        }
+        if let Some((commit, report)) = self.stores.crawldb.step_due_pass(now)? {
+            self.write(commit, now)?;
+            if let Some(report) = report {
+                self.on_demand(report, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the demand of all pages here. An agent that is alone has the whole budget.
+    fn on_demand(&mut self, report: DemandReport, now: Timestamp) {
+        if !self.replication.is_solo() {
+            return self.shared.recrawl.set_demand(report);
+        }
+        let mut controller = ThresholdController::new(self.shared.live.latest().live.recrawl.rate);
+        controller.set_members([0]);
+        controller.on_report(0, &report);
+        if let Some(threshold) = controller.threshold() {
+            self.stores.crawldb.set_recrawl_threshold(threshold, now);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What a URL needs to be fetched again: in the rows of a crawl that comes back to its pages.
+
+use crate::storage::{RowReader, RowWriter};
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
+use crivello_recrawl::page::PageHistory;
+
+/// Longest validator that is kept, in bytes. Requests without one are unconditional.
+pub const VALIDATOR_MAX: usize = 128;
+
+/// What a URL needs to be fetched again. A queued URL without one waits for its first fetch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Revisit {
+    /// Number of the fetch, counted from 0: the one that a queued URL waits for, or the last one of a
+    /// finished URL.
+    pub generation: u32,
+    /// Time in whole seconds at which a finished URL is queued again, or at which a queued URL was; zero
+    /// for never.
+    pub due: Timestamp,
+    /// What the fetches so far say about the page; `None` until the first one with a response.
+    pub history: Option<PageHistory>,
+    /// The lower half of the fingerprint of the last content.
+    pub content: Option<u64>,
+    /// The last capture with a body.
+    pub capture: Option<LastCapture>,
+    /// The server's own validators of that body, verbatim.
+    pub validators: Validators,
+}
+
+/// The last capture of a URL that has a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastCapture {
+    /// The agent that has it in its archive.
+    pub by: AgentId,
+    /// Start of the request, in whole seconds.
+    pub at: Timestamp,
+    /// The HTTP status.
+    pub status: u16,
+    /// Serial number of the archive file, and offset of the record in it, if it is archived here.
+    pub record: Option<(u32, u64)>,
+}
+
+/// Validators of a response (RFC 9110 section 8.8), as the server sent them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// Value of `ETag`.
+    pub etag: Option<Box<str>>,
+    /// Value of `Last-Modified`.
+    pub last_modified: Option<Box<str>>,
+}
+
+impl Validators {
+    /// Returns true if a request with them is not conditional.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+}
+
+const HAS_HISTORY: u8 = 1;
+const HAS_CONTENT: u8 = 2;
+const HAS_CAPTURE: u8 = 4;
+const HAS_RECORD: u8 = 8;
+const HAS_ETAG: u8 = 16;
+const HAS_LAST_MODIFIED: u8 = 32;
+
+impl Revisit {
+    /// Returns the state of the URL as it is queued for its next fetch.
+    #[must_use]
+    pub fn queued_next(&self) -> Self {
+        Self { generation: self.generation.saturating_add(1), ..self.clone() }
+    }
+
+    /// Forgets the last capture, because its archive is lost: the next request is unconditional.
+    #[must_use]
+    pub fn without_capture(&self) -> Self {
+        Self { capture: None, validators: Validators::default(), ..self.clone() }
+    }
+
+    /// Returns it as other agents store it: without the place of the record in this agent's archive.
+    #[must_use]
+    pub fn elsewhere(&self) -> Self {
+        let capture = self.capture.map(|capture| LastCapture { record: None, ..capture });
+        Self { capture, ..self.clone() }
+    }
+
+    /// Encodes it.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let Validators { etag, last_modified } = &self.validators;
+        let record = self.capture.and_then(|capture| capture.record);
+        let flags = [
+            (self.history.is_some(), HAS_HISTORY),
+            (self.content.is_some(), HAS_CONTENT),
+            (self.capture.is_some(), HAS_CAPTURE),
+            (record.is_some(), HAS_RECORD),
+            (etag.is_some(), HAS_ETAG),
+            (last_modified.is_some(), HAS_LAST_MODIFIED),
+        ];
+        let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
+        let mut w = RowWriter(Vec::with_capacity(64));
+        w.byte(flags).number(u64::from(self.generation)).number(self.due.as_secs());
+        if let Some(history) = &self.history {
+            w.rest(&history.to_bytes());
+        }
+        if let Some(content) = self.content {
+            w.rest(&content.to_be_bytes());
+        }
+        if let Some(LastCapture { by, at, status, .. }) = self.capture {
+            w.number(u64::from(by.0)).number(at.as_secs()).number(u64::from(status));
+        }
+        if let Some((serial, offset)) = record {
+            w.number(u64::from(serial)).number(offset);
+        }
+        for text in [etag, last_modified].into_iter().flatten() {
+            w.bytes(text.as_bytes());
+        }
+        w.finish()
+    }
+
+    /// Decodes the output of [`Self::encode`]; `None` if it is malformed.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let mut r = RowReader(bytes);
+        let flags = r.byte().filter(|flags| *flags < 64)?;
+        let has = |flag| flags & flag != 0;
+        if has(HAS_RECORD) && !has(HAS_CAPTURE) {
+            return None;
+        }
+        let mut revisit =
+            Self { generation: r.small()?, due: read_seconds(&mut r)?, ..Self::default() };
+        if has(HAS_HISTORY) {
+            revisit.history = Some(PageHistory::from_bytes(&r.array()?));
+        }
+        if has(HAS_CONTENT) {
+            revisit.content = Some(u64::from_be_bytes(r.array()?));
+        }
+        if has(HAS_CAPTURE) {
+            let (by, at, status) = (AgentId(r.small()?), read_seconds(&mut r)?, r.small()?);
+            let record = match has(HAS_RECORD) {
+                true => Some((r.small()?, r.number()?)),
+                false => None,
+            };
+            revisit.capture = Some(LastCapture { by, at, status, record });
+        }
+        let mut validator = |flag| match has(flag) {
+            true => read_validator(&mut r).map(Some),
+            false => Some(None),
+        };
+        revisit.validators =
+            Validators { etag: validator(HAS_ETAG)?, last_modified: validator(HAS_LAST_MODIFIED)? };
+        r.0.is_empty().then_some(revisit)
+    }
+}
+
+/// Returns a validator that can be sent back: visible ASCII and spaces, not too long. Others would be
+/// another value on the wire.
+#[must_use]
+pub fn usable_validator(text: &[u8]) -> Option<Box<str>> {
+    let is_usable = !text.is_empty()
+        && text.len() <= VALIDATOR_MAX
+        && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    std::str::from_utf8(text).ok().filter(|_| is_usable).map(Into::into)
+}
+
+fn read_validator(r: &mut RowReader<'_>) -> Option<Box<str>> {
+    usable_validator(r.bytes()?)
+}
+
+/// Reads a time in whole seconds; `None` if it is later than any time.
+pub fn read_seconds(r: &mut RowReader<'_>) -> Option<Timestamp> {
+    let seconds = r.number()?;
+    Some(Timestamp::from_secs(seconds)).filter(|at| at.as_secs() == seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_recrawl::evidence::FirstHints;
+    use crivello_recrawl::page::VisitContext;
+    use crivello_recrawl::rate::RateDistribution;
+    use crivello_recrawl::signals::SignalModel;
+    use proptest::prelude::*;
+
+    fn whole() -> Revisit {
+        let context = VisitContext {
+            prior: RateDistribution::UNKNOWN,
+            signals: SignalModel::NONE,
+            weight: 1.0,
+        };
+        let at = Timestamp::from_secs(1_700_000_000);
+        Revisit {
+            generation: 7,
+            due: Timestamp::from_secs(1_700_086_400),
+            history: Some(PageHistory::first(1.7e9, &FirstHints::default(), &context)),
+            content: Some(1 << 63),
+            capture: Some(LastCapture { by: AgentId(3), at, status: 200, record: Some((4, 99)) }),
+            validators: Validators {
+                etag: Some("W/\"a\"".into()),
+                last_modified: Some("Tue, 14 Nov 2023 22:13:20 GMT".into()),
+            },
+        }
+    }
+
+    #[test]
+    fn it_survives_the_disk_and_is_small() {
+        for revisit in
+            [Revisit::default(), whole(), whole().queued_next(), whole().without_capture()]
+        {
+            let bytes = revisit.encode();
+            assert_eq!(Revisit::read(&bytes), Some(revisit));
+            for cut in 0..bytes.len() {
+                assert_eq!(Revisit::read(&bytes[..cut]), None, "cut at {cut}");
+            }
+        }
+        let plain = Revisit { validators: Validators::default(), ..whole() };
+        assert!(plain.encode().len() <= 60, "{} bytes", plain.encode().len());
+    }
+
+    #[test]
+    fn validators_that_cannot_be_sent_back_are_not_kept() {
+        assert_eq!(usable_validator(b"\"x y\"").as_deref(), Some("\"x y\""));
+        for bad in [&b""[..], b"a\r\nb", b"\xc3\xa4", b"a\tb", &[b'x'; VALIDATOR_MAX + 1]] {
+            assert_eq!(usable_validator(bad), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_quietly(bytes: Vec<u8>) {
+            if let Some(revisit) = Revisit::read(&bytes) {
+                // Reading is not always the inverse, because numbers have several forms.
+                prop_assert_eq!(Revisit::read(&revisit.encode()), Some(revisit));
+            }
+        }
+    }
+}
