@@ -36,12 +36,15 @@ impl CrawlDb {
     fn apply_pages(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
         let Commit { pages, found, routing, batch, results, pending, .. } = commit;
         // This comes first, because it reads the disk, which does not contain this batch yet.
-        drop_queues(&mut self.frontier, &mut self.blocked_hosts, batch)?;
+        drop_queues(&mut self.frontier, (&mut self.blocked_hosts, &self.recrawl), now, batch)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
             self.frontier.hosts.load(&[host])?;
+            let entry = self.frontier.hosts.get(host);
+            let name = entry.map(|entry| entry.row.name.clone()).unwrap_or_default();
+            let me = self.frontier.me.unwrap_or_default();
             for url in urls {
                 if self.frontier.is_checked_out(host, url.queue_key) {
-                    let outcome = UrlOutcome::Discarded(reason, None);
+                    let outcome = self.recrawl.discarded(&url, (&name, me), reason, now);
                     self.frontier.finish_url(batch, host, &url, &outcome)?;
                     self.frontier.totals.discards.count(reason);
                 }
@@ -163,7 +166,8 @@ impl CrawlDb {
         };
         match page.end {
             PageEnd::Response { status, bytes, digest, duplicate, truncated } => {
-                self.frontier.totals.pages += 1;
+                // Limits are for pages, not for fetches.
+                self.frontier.totals.pages += u64::from(row.generation() == 0);
                 self.frontier.totals.bytes += bytes;
                 self.frontier.totals.duplicates += u64::from(duplicate);
                 self.frontier.totals.truncated += u64::from(truncated);

@@ -4,11 +4,14 @@
 use super::blocked_hosts::BlockedHosts;
 use super::changes::is_limit;
 use super::frontier::{END_OF_QUEUE, Frontier};
-use crate::messages::QueueKey;
+use super::recrawl::RecrawlState;
+use crate::messages::{QueueKey, Queued};
 use crate::storage::values::{UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
 
 /// Maximum number of rows discarded per commit; small in tests, so that some wait for the next one.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 40 } else { 10_000 };
@@ -16,7 +19,8 @@ const ROWS_AT_ONCE: usize = if cfg!(test) { 40 } else { 10_000 };
 /// Discards the queues of hosts whose pages in flight have all arrived.
 pub fn drop_queues(
     frontier: &mut Frontier,
-    blocked: &mut BlockedHosts,
+    (blocked, recrawl): (&mut BlockedHosts, &RecrawlState),
+    now: Timestamp,
     batch: &mut Batch,
 ) -> Result<(), DiskError> {
     let mut room = ROWS_AT_ONCE;
@@ -38,7 +42,8 @@ pub fn drop_queues(
             });
             continue;
         };
-        let (n_rows, done) = drop_rows(frontier, batch, host, reason, room)?;
+        let outcome = |url: &Queued, by| recrawl.discarded(url, (&name, by), reason, now);
+        let (n_rows, done) = drop_rows(frontier, batch, host, (reason, &outcome), room)?;
         room -= n_rows;
         if reason == Discard::Blocked {
             blocked.count_discarded(host, &name, n_rows as u64, done);
@@ -93,23 +98,27 @@ fn drop_rows(
     frontier: &mut Frontier,
     batch: &mut Batch,
     host: HostKey,
-    reason: Discard,
+    (reason, outcome): (Discard, &dyn Fn(&Queued, AgentId) -> UrlOutcome),
     room: usize,
 ) -> Result<(usize, bool), DiskError> {
     let from = keys::frontier(host, QueueKey::default());
     let last = keys::frontier(host, END_OF_QUEUE);
-    let outcome = UrlOutcome::Discarded(reason, None);
     let (mut rows, mut done) = (Vec::new(), true);
     frontier.disk.walk(Family::Frontier, &from, &last, |key, value| {
         done = rows.len() < room;
         if done {
             let (_, queue_key) = keys::read_frontier(key)?;
-            rows.push(decode_queued(queue_key, value)?);
+            let url = decode_queued(queue_key, value)?;
+            // Pages that are counted already are fetched again.
+            if !(is_limit(reason) && url.generation() > 0) {
+                rows.push(url);
+            }
         }
         Ok(done)
     })?;
+    let me = frontier.me.unwrap_or_default();
     for url in &rows {
-        frontier.finish_url(batch, host, url, &outcome)?;
+        frontier.finish_url(batch, host, url, &outcome(url, me))?;
     }
     frontier.totals.discards.add(reason, rows.len() as u64);
     Ok((rows.len(), done))

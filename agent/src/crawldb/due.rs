@@ -36,6 +36,7 @@ const EARLY: f64 = 0.05;
 /// A pass over all keys.
 #[derive(Debug)]
 struct Pass {
+    number: u32,
     from: Vec<u8>,
     moves: Option<DuePass>,
     sums: DemandSums,
@@ -150,6 +151,7 @@ impl DueScan {
         batch: &mut Batch,
     ) -> Result<Option<DemandReport>, DiskError> {
         let mut pass = self.pass.take().unwrap_or_else(|| Pass {
+            number: recrawl.next_pass(),
             from: Vec::new(),
             moves: recrawl.begin_pass(now),
             sums: DemandSums::default(),
@@ -166,7 +168,9 @@ impl DueScan {
         let is_shut = shut(group_rows, jobs, &rows)?;
         for DueUrl { at, url, outcome } in rows {
             let Some((outcome, page, revisit)) = parts(outcome.as_ref(), at) else { continue };
-            if is_shut(url.group) || !recrawl.follows_threshold(revisit, &page.url) {
+            // One that was moved to a later time is met again.
+            let is_done = revisit.moved_in == pass.number;
+            if is_done || is_shut(url.group) || !recrawl.follows_threshold(revisit, &page.url) {
                 continue;
             }
             recrawl.count(revisit, &mut pass.sums);
@@ -174,7 +178,8 @@ impl DueScan {
             if let Some(due) =
                 pass.moves.as_ref().and_then(|moves| recrawl.moved_due(moves, revisit, now))
             {
-                let moved = with_due(outcome, page, revisit, due);
+                let revisit = Revisit { moved_in: pass.number, ..revisit.clone() };
+                let moved = with_due(outcome, page, &revisit, due);
                 frontier.forget_due(batch, url, outcome);
                 frontier.store_outcome(batch, url, &moved);
             }

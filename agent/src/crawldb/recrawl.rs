@@ -3,11 +3,14 @@
 //! `crivello_recrawl` has the mathematics. This file has the settings, the threshold in force and what
 //! is learned from all pages of this agent, and turns a result into the [`Revisit`] of its URL.
 
+use super::changes::is_limit;
 use crate::messages::{
     ContentSigns, LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, Validators,
 };
+use crate::storage::values::{FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
 use crivello_common::config::{self, RecrawlObjective, RecrawlPolicy};
+use crivello_common::discard::Discard;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use crivello_recrawl::backoff::{FailurePolicy, NextTry};
@@ -23,6 +26,7 @@ use crivello_recrawl::rate_meter::RateMeter;
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
 use crivello_recrawl::threshold_history::{DuePass, ThresholdHistory, rescaled_due};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Key in `meta` of what is learned from all pages.
@@ -158,21 +162,45 @@ impl RecrawlState {
                 if before.history.is_some() {
                     self.counts.failed += 1;
                 }
-                let context = self.context(None);
-                let mut history = before
-                    .history
-                    .unwrap_or_else(|| PageHistory::first(now, &FirstHints::default(), &context));
-                history.record_failure(now, is_gone);
-                let due = match self.failures.next_try(now, &history) {
-                    NextTry::At(due) => timestamp(due),
-                    NextTry::Forget => Timestamp::ZERO,
-                };
-                // The next answer must not be compared with what the error hides.
-                let validators = Validators::default();
-                Revisit { due, history: Some(history), validators, ..before }
+                self.after_failure(before, now, is_gone)
             }
         };
         Some(Box::new(after))
+    }
+
+    /// Returns what a URL has after a fetch without a page.
+    fn after_failure(&self, before: Revisit, now: f64, is_gone: bool) -> Revisit {
+        let context = self.context(None);
+        let mut history = before
+            .history
+            .unwrap_or_else(|| PageHistory::first(now, &FirstHints::default(), &context));
+        history.record_failure(now, is_gone);
+        let due = match self.failures.next_try(now, &history) {
+            NextTry::At(due) => timestamp(due),
+            NextTry::Forget => Timestamp::ZERO,
+        };
+        // The next answer must not be compared with what the error hides.
+        Revisit { due, history: Some(history), validators: Validators::default(), ..before }
+    }
+
+    /// Returns the outcome of a queued URL that is discarded. It is queued again after a while, unless
+    /// pages are fetched once, or the reason holds for good.
+    pub fn discarded(
+        &self,
+        row: &Queued,
+        (name, by): (&Arc<str>, AgentId),
+        reason: Discard,
+        now: Timestamp,
+    ) -> UrlOutcome {
+        let holds = reason == Discard::Blocked || is_limit(reason);
+        if !self.is_on() || holds {
+            return UrlOutcome::Discarded(reason, None);
+        }
+        let before = row.revisit.as_deref().cloned().unwrap_or_default();
+        let revisit = Some(Box::new(self.after_failure(before, seconds(now), false)));
+        let url = Queued { revisit, ..row.clone() };
+        let page = Some(Arc::new(FinishedUrl { by, name: name.clone(), url }));
+        UrlOutcome::Discarded(reason, page)
     }
 
     fn after_page(
@@ -227,6 +255,7 @@ impl RecrawlState {
         Revisit {
             generation: before.generation,
             due,
+            moved_in: 0,
             history: Some(history),
             content: Some(signs.content),
             capture,
@@ -304,6 +333,11 @@ impl RecrawlState {
         self.n_reports += 1;
         let correction = self.meter.correction() * factor;
         sums.report(0, self.n_reports, self.threshold, correction)
+    }
+
+    /// Returns the number of the next pass.
+    pub const fn next_pass(&self) -> u32 {
+        (self.n_reports as u32).wrapping_add(1)
     }
 
     /// Begins to move due times to the threshold in force, if it has moved.

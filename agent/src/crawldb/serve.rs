@@ -2,6 +2,7 @@
 
 use super::GroupRows;
 use super::blocked_hosts::BlockedHosts;
+use super::changes::is_limit;
 use super::frontier::{END_OF_QUEUE, Frontier};
 use super::group_jobs::GroupJobs;
 use super::host_in_memory::HostInMemory;
@@ -209,7 +210,8 @@ impl Server {
         now: Timestamp,
     ) -> Result<Option<DueHost>, DiskError> {
         let Some(entry) = frontier.hosts.get(host) else { return Ok(None) };
-        if let Some(reason) = entry.row.closed {
+        let closed = entry.row.closed;
+        if let Some(reason) = closed.filter(|&reason| !is_limit(reason)) {
             // One agent's facts closed it, another agent's facts filled its queue.
             frontier.drop_host(host, reason, true);
             return Ok(None);
@@ -219,12 +221,18 @@ impl Server {
             frontier.drop_host(host, Discard::Blocked, false);
             return Ok(None);
         }
-        let pages_left = match self.pages_left(frontier, host)? {
+        let pages_left = match closed {
+            Some(reason) => Err(Some(reason)),
+            None => self.pages_left(frontier, host)?,
+        };
+        let pages_left = match pages_left {
             Ok(pages_left) => pages_left,
-            Err(Some(reason)) => {
+            // Pages that are counted already are fetched again.
+            Err(Some(reason)) if !self.waits_again(frontier, host)? => {
                 frontier.drop_host(host, reason, true);
                 return Ok(None);
             }
+            Err(Some(_)) => u64::MAX,
             Err(None) => {
                 frontier.hosts.change(host, |entry| {
                     entry.reschedule = true;
@@ -276,6 +284,27 @@ impl Server {
             left = left.min(max.saturating_sub(pages + reserved)).min(self.window(frontier));
         }
         Ok(if left == 0 { Err(None) } else { Ok(left) })
+    }
+
+    /// Returns true if the next URLs of a host's queue, as many as a window has, were all fetched
+    /// before.
+    fn waits_again(&self, frontier: &Frontier, host: HostKey) -> Result<bool, DiskError> {
+        let Some(entry) = frontier.hosts.get(host) else { return Ok(false) };
+        let (mut again, mut n_rows) = (false, 0);
+        if frontier.totals.queued_again > 0 {
+            let from = keys::frontier(host, QueueKey::default());
+            let end = keys::frontier(host, END_OF_QUEUE);
+            frontier.disk.walk(Family::Frontier, &from, &end, |key, value| {
+                let (_, queue_key) = keys::read_frontier(key)?;
+                if entry.is_checked_out(queue_key) {
+                    return Ok(true);
+                }
+                again = decode_queued(queue_key, value)?.generation() > 0;
+                n_rows += 1;
+                Ok(again && n_rows < WINDOW_MAX)
+            })?;
+        }
+        Ok(again)
     }
 
     /// Returns the maximum number of URLs of one host in memory, by weight.

@@ -99,7 +99,7 @@ async fn page(
             return true;
         }
     };
-    let revisit = row.revisit.as_ref();
+    let (revisit, is_new) = (row.revisit.as_ref(), row.generation() == 0);
     let validators = revisit.map(|revisit| revisit.validators.clone()).filter(|v| !v.is_empty());
     let began = guard.begin(Some(row));
     let ask = Ask {
@@ -133,7 +133,7 @@ async fn page(
             (FetchOutcome::Failed(Failure::SlowDown), false)
         }
         Ok(response) => {
-            guard.pages += 1;
+            guard.pages += u32::from(is_new);
             guard.note_certificate(response.certificate);
             guard.answered |= matches!(response.status, 200..=299);
             let goes_on = keeps_connection(&response);

@@ -17,6 +17,8 @@ pub struct Revisit {
     /// Time in whole seconds at which a finished URL is queued again, or at which a queued URL was; zero
     /// for never.
     pub due: Timestamp,
+    /// Number of the pass that moved the due time last, so that no pass moves it twice; 0 for none.
+    pub moved_in: u32,
     /// What the fetches so far say about the page; `None` until the first one with a response.
     pub history: Option<PageHistory>,
     /// The lower half of the fingerprint of the last content.
@@ -100,6 +102,7 @@ impl Revisit {
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         let mut w = RowWriter(Vec::with_capacity(64));
         w.byte(flags).number(u64::from(self.generation)).number(self.due.as_secs());
+        w.number(u64::from(self.moved_in));
         if let Some(history) = &self.history {
             w.rest(&history.to_bytes());
         }
@@ -129,6 +132,7 @@ impl Revisit {
         }
         let mut revisit =
             Self { generation: r.small()?, due: read_seconds(&mut r)?, ..Self::default() };
+        revisit.moved_in = r.small()?;
         if has(HAS_HISTORY) {
             revisit.history = Some(PageHistory::from_bytes(&r.array()?));
         }
@@ -191,6 +195,7 @@ mod tests {
         let at = Timestamp::from_secs(1_700_000_000);
         Revisit {
             generation: 7,
+            moved_in: 900,
             due: Timestamp::from_secs(1_700_086_400),
             history: Some(PageHistory::first(1.7e9, &FirstHints::default(), &context)),
             content: Some(1 << 63),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const FILES: [&str; 3] = ["broad.toml", "news.toml", "one-site.toml"];
+const FILES: [&str; 4] = ["broad.toml", "news-fresh.toml", "news.toml", "one-site.toml"];
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

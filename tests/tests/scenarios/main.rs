@@ -29,6 +29,7 @@ mod open_files;
 mod politeness;
 mod power_cut;
 mod private_addresses;
+mod recrawl;
 mod safety;
 mod settings_table;
 mod traces;

@@ -1,0 +1,76 @@
+//! A crawl that comes back to its pages: each generation is fetched once, politely, over restarts and
+//! deaths; requests are conditional; what is archived can be replayed.
+//!
+//! Possible failures: a page is fetched twice in one generation, or never again; a copy takes over
+//! an old generation; limits count fetches instead of pages; the crawl ends, or `wait` waits for ever.
+
+use crivello_tests::warc::Archive;
+use crivello_tests::{Scene, is_page, seed};
+use simweb::{Pace, Robots, Spec, judge_pace};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const DELAY: Duration = Duration::from_millis(20);
+
+fn spec() -> Spec {
+    Spec::new(seed()).size(3, 2, 8).ips(6).robots(Robots::standard())
+}
+
+/// Returns the number of requests for each page.
+fn fetches(entries: &[simweb::Entry]) -> BTreeMap<String, usize> {
+    let mut fetches = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| is_page(entry)) {
+        *fetches.entry(format!("{}{}", entry.host, entry.path)).or_default() += 1;
+    }
+    fetches
+}
+
+/// Returns the requests of one page in each interval that are closer than half of the interval.
+fn too_early(entries: &[simweb::Entry], interval: Duration) -> Vec<String> {
+    let mut last = BTreeMap::new();
+    let mut early = Vec::new();
+    for entry in entries.iter().filter(|entry| is_page(entry)) {
+        let url = format!("{}{}", entry.host, entry.path);
+        if let Some(before) = last.insert(url.clone(), entry.start)
+            && entry.start - before < interval.as_micros() as u64 / 2
+        {
+            early.push(url);
+        }
+    }
+    early
+}
+
+#[test]
+fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
+    let interval = Duration::from_secs(4);
+    let scene = Scene::new(spec())
+        .delays("20ms", "0ms")
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=4s")
+        .set("recrawl.interval-min=1s")
+        .set("recrawl.errors-interval=4s")
+        .set("limits.pages-per-host-max=6");
+    let mut child = scene.start();
+    let pages = |scene: &Scene| fetches(&scene.web.log().entries());
+    let watched = scene.watch(&mut child);
+    let _ = watched.until(Duration::from_millis(200), |_| {
+        let pages = pages(&scene);
+        pages.len() > 10 && pages.values().filter(|&&n| n >= 4).count() * 10 > pages.len() * 9
+    });
+    child.stop();
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(130), "a crawl that comes back has no end: {}", ended.stderr);
+    let entries = scene.web.log().entries();
+    let early = too_early(&entries, interval);
+    assert!(early.is_empty(), "fetched again before its time: {early:?}");
+    let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &entries);
+    assert!(pace.is_clean(), "{pace}");
+    let mut per_host = BTreeMap::<_, usize>::new();
+    for url in fetches(&entries).keys() {
+        let host = url.split('/').next().unwrap_or_default().to_owned();
+        *per_host.entry(host).or_default() += 1;
+    }
+    let archive = Archive::read(&scene.out());
+    assert!(archive.captures().count() > 30);
+    assert!(per_host.values().all(|&n| n <= 12), "{per_host:?}");
+}
