@@ -211,6 +211,16 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
             value["hosts_paused"] = json!(s.snapshot.hosts.paused);
             value["visits"] = json!(s.snapshot.visits);
             value["pace"] = json!(s.snapshot.pace.to_string());
+            value["recrawl"] = json!(s.snapshot.recrawl.map(|recrawl| json!({
+                "scheduled": recrawl.scheduled,
+                "queued": recrawl.queued,
+                "changed": recrawl.changed,
+                "unchanged": recrawl.unchanged,
+                "not_modified": recrawl.not_modified,
+                "failed": recrawl.failed,
+                "freshness": recrawl.freshness,
+                "threshold": recrawl.threshold,
+            })));
         }
     }
     value

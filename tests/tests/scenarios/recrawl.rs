@@ -5,7 +5,7 @@
 //! an old generation; limits count fetches instead of pages; the crawl ends, or `wait` waits for ever.
 
 use crivello_tests::warc::Archive;
-use crivello_tests::{Scene, is_page, seed};
+use crivello_tests::{Cluster, Scene, is_page, seed};
 use simweb::{Pace, Robots, Spec, judge_pace};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,4 +73,55 @@ fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
     let archive = Archive::read(&scene.out());
     assert!(archive.captures().count() > 30);
     assert!(per_host.values().all(|&n| n <= 12), "{per_host:?}");
+}
+
+/// Returns the smallest number of requests that a due page has had.
+fn least(cluster: &Cluster) -> usize {
+    let fetches = fetches(&cluster.web.log().entries());
+    let of = |url: &String| {
+        let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+        fetches.get(rest).copied().unwrap_or(0)
+    };
+    cluster.due().iter().map(of).min().unwrap_or(0)
+}
+
+/// Each generation is fetched once, whoever owns the page: an agent joins, one dies with its disk, one
+/// leaves.
+#[test]
+fn a_cluster_comes_back_to_its_pages_through_joins_and_deaths() {
+    let interval = Duration::from_secs(6);
+    let mut cluster = Cluster::new(spec())
+        .delays(DELAY, Duration::ZERO)
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=6s")
+        .set("recrawl.interval-min=1s")
+        .set("recrawl.errors-interval=6s")
+        .start(3);
+    cluster.seed();
+    cluster.until("each page is fetched twice", |cluster| least(cluster) >= 2);
+    let (code, _, stderr) = cluster.ask(&["wait"]);
+    assert!(code == Some(70) && stderr.contains("has no end"), "{code:?}: {stderr}");
+    let status = cluster.run_ok(&["status"]);
+    assert!(status.contains("fetched again: "), "{status}");
+
+    cluster.add("d");
+    cluster.until("each page is fetched four times", |cluster| least(cluster) >= 4);
+    let before = cluster.web.log().entries();
+    let early = too_early(&before, interval);
+    assert!(early.is_empty(), "fetched again before its time: {early:?}");
+
+    cluster.kill9("b");
+    cluster.delete_disk("b");
+    cluster.until("each page is fetched six times", |cluster| least(cluster) >= 6);
+    cluster.drain("c");
+    cluster.until("each page is fetched eight times", |cluster| least(cluster) >= 8);
+    let _ = cluster.stop();
+    let entries = cluster.web.log().entries();
+    let mut early = too_early(&entries, interval);
+    let n_early = early.len();
+    early.sort_unstable();
+    early.dedup();
+    assert_eq!(early.len(), n_early, "a death repeats a fetch more than once: {early:?}");
+    let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &entries);
+    assert!(pace.is_clean(), "{pace}");
 }
