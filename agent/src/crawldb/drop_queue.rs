@@ -16,6 +16,9 @@ use crivello_common::view::AgentId;
 /// Maximum number of rows discarded per commit; small in tests, so that some wait for the next one.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 40 } else { 10_000 };
 
+/// Returns the outcome of a discarded URL at this agent.
+type OutcomeOf<'a> = &'a dyn Fn(&Queued, AgentId) -> UrlOutcome;
+
 /// Discards the queues of hosts whose pages in flight have all arrived.
 pub fn drop_queues(
     frontier: &mut Frontier,
@@ -98,7 +101,7 @@ fn drop_rows(
     frontier: &mut Frontier,
     batch: &mut Batch,
     host: HostKey,
-    (reason, outcome): (Discard, &dyn Fn(&Queued, AgentId) -> UrlOutcome),
+    (reason, outcome): (Discard, OutcomeOf<'_>),
     room: usize,
 ) -> Result<(usize, bool), DiskError> {
     let from = keys::frontier(host, QueueKey::default());

@@ -224,7 +224,7 @@ impl Frontier {
         if url.revisit.is_some() && outcome.page().is_none() {
             let name = self.hosts.get(host).map(|entry| entry.row.name.clone()).unwrap_or_default();
             let by = self.me.unwrap_or_default();
-            let url = Queued { revisit: url.revisit.clone().map(never_due), ..url.clone() };
+            let url = Queued { revisit: url.revisit.as_deref().map(never_due), ..url.clone() };
             let page = Some(Arc::new(FinishedUrl { by, name, url }));
             self.finish_pending(batch, host, place, &outcome.clone().with_page(page));
         } else {
@@ -324,6 +324,6 @@ impl Frontier {
 }
 
 /// Returns the data of a URL that was discarded, and is not fetched again.
-fn never_due(revisit: Box<Revisit>) -> Box<Revisit> {
-    Box::new(Revisit { due: Timestamp::ZERO, ..*revisit })
+fn never_due(revisit: &Revisit) -> Box<Revisit> {
+    Box::new(Revisit { due: Timestamp::ZERO, ..revisit.clone() })
 }

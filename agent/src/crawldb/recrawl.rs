@@ -157,19 +157,19 @@ impl RecrawlState {
             PageEnd::Failed(_) | PageEnd::Discarded(_) => Seen::Failed { is_gone: false },
         };
         let after = match seen {
-            Seen::Page(signs) => self.after_page(before, (page, row), signs, record, me),
+            Seen::Page(signs) => self.after_page(&before, (page, row), signs, record, me),
             Seen::Failed { is_gone } => {
                 if before.history.is_some() {
                     self.counts.failed += 1;
                 }
-                self.after_failure(before, now, is_gone)
+                self.after_failure(&before, now, is_gone)
             }
         };
         Some(Box::new(after))
     }
 
     /// Returns what a URL has after a fetch without a page.
-    fn after_failure(&self, before: Revisit, now: f64, is_gone: bool) -> Revisit {
+    fn after_failure(&self, before: &Revisit, now: f64, is_gone: bool) -> Revisit {
         let context = self.context(None);
         let mut history = before
             .history
@@ -180,7 +180,8 @@ impl RecrawlState {
             NextTry::Forget => Timestamp::ZERO,
         };
         // The next answer must not be compared with what the error hides.
-        Revisit { due, history: Some(history), validators: Validators::default(), ..before }
+        let validators = Validators::default();
+        Revisit { due, history: Some(history), validators, ..before.clone() }
     }
 
     /// Returns the outcome of a queued URL that is discarded. It is queued again after a while, unless
@@ -197,7 +198,7 @@ impl RecrawlState {
             return UrlOutcome::Discarded(reason, None);
         }
         let before = row.revisit.as_deref().cloned().unwrap_or_default();
-        let revisit = Some(Box::new(self.after_failure(before, seconds(now), false)));
+        let revisit = Some(Box::new(self.after_failure(&before, seconds(now), false)));
         let url = Queued { revisit, ..row.clone() };
         let page = Some(Arc::new(FinishedUrl { by, name: name.clone(), url }));
         UrlOutcome::Discarded(reason, page)
@@ -205,7 +206,7 @@ impl RecrawlState {
 
     fn after_page(
         &mut self,
-        before: Revisit,
+        before: &Revisit,
         (page, row): (&Page, &Queued),
         signs: &ContentSigns,
         record: Option<(u32, u64)>,
@@ -235,7 +236,7 @@ impl RecrawlState {
                     (true, false) => counts.changed += 1,
                     (false, false) => counts.unchanged += 1,
                 }
-                self.learn(&earlier, &history, &before, now);
+                self.learn(&earlier, &history, before, now);
                 history
             }
         };

@@ -20,7 +20,7 @@ fn spec() -> Spec {
 fn fetches(entries: &[simweb::Entry]) -> BTreeMap<String, usize> {
     let mut fetches = BTreeMap::new();
     for entry in entries.iter().filter(|entry| is_page(entry)) {
-        *fetches.entry(format!("{}{}", entry.host, entry.path)).or_default() += 1;
+        *fetches.entry(entry.url()).or_default() += 1;
     }
     fetches
 }
@@ -30,7 +30,7 @@ fn too_early(entries: &[simweb::Entry], interval: Duration) -> Vec<String> {
     let mut last = BTreeMap::new();
     let mut early = Vec::new();
     for entry in entries.iter().filter(|entry| is_page(entry)) {
-        let url = format!("{}{}", entry.host, entry.path);
+        let url = entry.url();
         if let Some(before) = last.insert(url.clone(), entry.start)
             && entry.start - before < interval.as_micros() as u64 / 2
         {
@@ -67,7 +67,7 @@ fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
     assert!(pace.is_clean(), "{pace}");
     let mut per_host = BTreeMap::<_, usize>::new();
     for url in fetches(&entries).keys() {
-        let host = url.split('/').next().unwrap_or_default().to_owned();
+        let host = url.split('/').nth(2).unwrap_or_default().to_owned();
         *per_host.entry(host).or_default() += 1;
     }
     let archive = Archive::read(&scene.out());
@@ -78,10 +78,7 @@ fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
 /// Returns the smallest number of requests that a due page has had.
 fn least(cluster: &Cluster) -> usize {
     let fetches = fetches(&cluster.web.log().entries());
-    let of = |url: &String| {
-        let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-        fetches.get(rest).copied().unwrap_or(0)
-    };
+    let of = |url: &String| fetches.get(url).copied().unwrap_or(0);
     cluster.due().iter().map(of).min().unwrap_or(0)
 }
 
