@@ -23,7 +23,7 @@ const CRATE_LAYERS: &[&[&str]] = &[
     &["archive"],
     &["html"],
     &["proto", "filters"],
-    &["codes"],
+    &["codes", "recrawl"],
     &["common"],
     &["expressions"],
 ];
