@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Number of permits in the pool.
-const POOL: usize = 12;
+const POOL: usize = 40;
 
 /// Share of the machine that a test needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub enum Load {
 impl Load {
     const fn permits(self) -> usize {
         match self {
-            Self::Light => POOL / 6,
-            Self::Medium => POOL / 4,
+            Self::Light => POOL / 8,
+            Self::Medium => POOL / 5,
             Self::Half => POOL / 2,
             Self::All => POOL,
         }
