@@ -24,6 +24,7 @@ pub use rewrite::Rewriter;
 use crate::closed_set;
 use crate::config::AssignBy;
 use crate::discard::Discard;
+use crivello_public_suffix::registrable_domain;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -225,7 +226,7 @@ pub fn group_name(host: &str, by: AssignBy) -> &str {
     if by == AssignBy::Host || ip_literal(host).is_some() {
         return host;
     }
-    psl::domain_str(host).unwrap_or(host)
+    registrable_domain(host).unwrap_or(host)
 }
 
 /// Returns true if `host` is the host of a URL in normal form, and nothing more.

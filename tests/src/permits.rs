@@ -1,21 +1,24 @@
-//! One pool of permits for all tests of a binary, so that clusters that mostly sleep run side by
+//! One pool of permits for all tests of a binary, so that crawls that mostly sleep run side by
 //! side, and a test that needs the whole machine has it.
 //!
 //! Each builder of a web holds permits during its lifetime. A test with more or less load than the
 //! builder assumes takes its own permits first; later permits of the same thread are included in
-//! these.
+//! these. Permits are given in the order in which they were asked for, so a test that needs all of
+//! them does not wait for the end of all others.
 
 use std::cell::Cell;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Number of permits in the pool.
-const POOL: usize = 8;
+const POOL: usize = 40;
 
 /// Share of the machine that a test needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Mostly sleeps: delays, leases, timeouts.
+    /// A crawl by one process that mostly sleeps: delays, timeouts.
     Light,
+    /// A cluster that mostly sleeps: delays, leases.
+    Medium,
     /// About one core.
     Half,
     /// All cores, or a quiet machine: it measures, or fills a disk.
@@ -25,7 +28,8 @@ pub enum Load {
 impl Load {
     const fn permits(self) -> usize {
         match self {
-            Self::Light => 2,
+            Self::Light => POOL / 8,
+            Self::Medium => POOL / 5,
             Self::Half => POOL / 2,
             Self::All => POOL,
         }
@@ -37,9 +41,21 @@ impl Load {
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permits(usize);
 
-#[expect(clippy::mutex_atomic, reason = "the condition variable needs this mutex")]
-static FREE: Mutex<usize> = Mutex::new(POOL);
-static RETURNED: Condvar = Condvar::new();
+/// The pool, and the threads that wait for permits.
+struct Pool {
+    free: usize,
+    /// Number of the next thread that asks.
+    next: u64,
+    /// Number of the thread whose turn it is.
+    turn: u64,
+}
+
+static PERMITS: Mutex<Pool> = Mutex::new(Pool { free: POOL, next: 0, turn: 0 });
+static CHANGED: Condvar = Condvar::new();
+
+fn pool() -> MutexGuard<'static, Pool> {
+    PERMITS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 thread_local! {
     /// True if this thread holds permits.
@@ -53,11 +69,17 @@ impl Permits {
         if HOLDS.replace(true) {
             return Self(0);
         }
-        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let enough = |free: &mut usize| *free < load.permits();
-        let mut free = RETURNED.wait_while(free, enough).unwrap_or_else(PoisonError::into_inner);
-        *free -= load.permits();
-        Self(load.permits())
+        let n = load.permits();
+        let mut asked = pool();
+        let number = asked.next;
+        asked.next += 1;
+        let has_to_wait = |pool: &mut Pool| pool.turn != number || pool.free < n;
+        let mut given =
+            CHANGED.wait_while(asked, has_to_wait).unwrap_or_else(PoisonError::into_inner);
+        given.free -= n;
+        given.turn += 1;
+        CHANGED.notify_all();
+        Self(n)
     }
 }
 
@@ -65,8 +87,8 @@ impl Drop for Permits {
     fn drop(&mut self) {
         if self.0 > 0 {
             HOLDS.set(false);
-            *FREE.lock().unwrap_or_else(PoisonError::into_inner) += self.0;
-            RETURNED.notify_all();
+            pool().free += self.0;
+            CHANGED.notify_all();
         }
     }
 }
@@ -92,11 +114,11 @@ mod tests {
         };
         thread::scope(|scope| {
             for _ in 0..20 {
-                for load in [Load::Light, Load::Half, Load::All] {
+                for load in [Load::Light, Load::Medium, Load::Half, Load::All] {
                     scope.spawn(move || run(load));
                 }
             }
         });
-        assert_eq!(*FREE.lock().unwrap(), POOL);
+        assert_eq!(pool().free, POOL);
     }
 }

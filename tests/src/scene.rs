@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use test_size::sized;
 use tokio::runtime::Runtime;
 
 /// Number of seeds from which they are passed in a file instead of as arguments.
@@ -108,7 +109,7 @@ impl Scene {
     /// Panics if the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
-        let permits = Permits::take(Load::Half);
+        let permits = Permits::take(sized(Load::Light, Load::Half));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let args = arguments_for(&web);

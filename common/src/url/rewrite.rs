@@ -4,6 +4,7 @@
 
 use super::{CrawlUrl, Scheme};
 use crate::config::UrlRewrite;
+use crivello_public_suffix::registrable_domain;
 use std::borrow::Cow;
 
 /// Query parameters that only track visitors.
@@ -184,7 +185,7 @@ impl Rewriter {
 
 /// Returns true if a host has a registrable domain, so that it may be the whole name of a site.
 fn is_site(host: &str) -> bool {
-    psl::domain_str(host).is_some()
+    registrable_domain(host).is_some()
 }
 
 /// Returns a path segment without its session parameters. A segment that would then be `.` or `..`

@@ -25,6 +25,7 @@ mod views;
 mod wire;
 mod world;
 
+use crivello_tests::{Load, Permits};
 use test_size::sized;
 use world::{Kind, World};
 
@@ -33,6 +34,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn run(kind: Kind) {
+    let _permits = Permits::take(Load::Half);
     let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or_else(|| sized(100, 300));
     let seeds = number("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
     for seed in seeds {

@@ -11,6 +11,7 @@ mod cluster_schedules;
 mod control;
 mod control_plane;
 mod cost_ceilings;
+mod dashboard;
 mod deadline;
 mod exactly_once;
 mod examples;

@@ -25,7 +25,7 @@ const CRATE_LAYERS: &[&[&str]] = &[
     &["proto", "filters"],
     &["codes", "recrawl"],
     &["common"],
-    &["expressions"],
+    &["expressions", "public-suffix"],
 ];
 
 /// Modules at the top of `agent/src/` by layer. A module may import only modules of later layers;

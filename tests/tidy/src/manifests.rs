@@ -1,6 +1,6 @@
-//! Checks that manifests name no dependency that the sources do not use.
+//! Checks that manifests name no dependency that the sources do not use, and exclude no tests.
 
-use crate::{assert_none, crates, files, manifest, read, root};
+use crate::{assert_none, crates, files, manifest, read, root, short};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -79,6 +79,67 @@ fn the_workspace_names_no_unused_dependency() {
     assert_none(
         &unused.map(|name| format!("Cargo.toml: {name}: no crate uses it")).collect::<Vec<_>>(),
     );
+}
+
+/// Returns the first lines of the code blocks in comments that rustdoc runs as tests.
+fn examples(source: &str) -> Vec<usize> {
+    let mut is_open = false;
+    let mut found = Vec::new();
+    for (i, line) in source.lines().enumerate() {
+        let line = line.trim_start();
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        if let Some(language) = comment.and_then(|text| text.trim().strip_prefix("```")) {
+            if !is_open && language != "text" {
+                found.push(i + 1);
+            }
+            is_open = !is_open;
+        }
+    }
+    found
+}
+
+/// A crate without tests or examples in its sources says so, because an empty test takes as long to
+/// compile as the crate. This test fails once they are no longer absent.
+#[test]
+fn tests_that_are_not_run_do_not_exist() {
+    let mut problems = Vec::new();
+    for dir in crates() {
+        let at = root().join(&dir);
+        let manifest = manifest(&at.join("Cargo.toml"));
+        let section = |name: &str| manifest.get(name).cloned();
+        let lib = section("lib").map(|lib| (at.join("src"), lib));
+        let bins = section("bin").and_then(|bins| bins.as_array().cloned()).unwrap_or_default();
+        let bins = bins.into_iter().map(|bin| (at.join("src/main.rs"), bin));
+        for (sources, target) in lib.into_iter().chain(bins) {
+            let is_off = |key: &str| target.get(key).and_then(toml::Value::as_bool) == Some(false);
+            let root = target.get("path").and_then(toml::Value::as_str).map(|path| at.join(path));
+            let root = root.map_or(sources, |path| match path.ends_with("lib.rs") {
+                true => path.parent().map(Path::to_path_buf).unwrap_or_default(),
+                false => path,
+            });
+            let sources = if root.is_dir() { files(&root, "rs") } else { vec![root] };
+            for source in sources {
+                let text = read(&source);
+                let name = short(&source);
+                if is_off("test") && text.contains("#[test]") {
+                    problems.push(format!("{dir}/Cargo.toml: the tests in {name} are not run"));
+                }
+                if is_off("doctest") {
+                    let lines = examples(&text).into_iter();
+                    problems.extend(lines.map(|line| {
+                        format!("{dir}/Cargo.toml: the example at {name}:{line} is not run")
+                    }));
+                }
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn examples_are_found() {
+    let source = "/// ```text\n/// a\n/// ```\n    //! ```\n    //! b();\n    //! ```\n";
+    assert_eq!(examples(source), [4]);
 }
 
 #[test]

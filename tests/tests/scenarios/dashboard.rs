@@ -18,6 +18,7 @@ use simweb::{PageKind, Robots, Spec};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+use test_size::sized;
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -35,10 +36,15 @@ fn cluster(pages: u32) -> Cluster {
         .with_dashboard()
 }
 
+/// Waits for the permits of a cluster and a browser.
+fn browser_permits() -> Permits {
+    Permits::take(sized(Load::Half, Load::All))
+}
+
 /// Opens the dashboard of a new cluster in a browser, and returns both with the dashboard's URL.
 /// Returns `None` if there is no browser.
 fn open(start: impl FnOnce() -> Cluster) -> Option<(Permits, Browser, Cluster, String)> {
-    let permits = Permits::take(Load::All);
+    let permits = browser_permits();
     let mut browser = Browser::start()?;
     let cluster = start();
     let ours = format!("http://{}/", cluster.dashboard());

@@ -3,8 +3,7 @@
 
 use super::browser::Browser;
 use super::looks::{FAULTS, PHONE, go, pictures};
-use super::{api, cells, cluster};
-use crivello_tests::{Load, Permits};
+use super::{api, browser_permits, cells, cluster};
 use fake_agent::{FakeKind, FakeState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,7 +26,7 @@ fn join(
 
 #[test]
 fn what_agents_know_is_shown() {
-    let _permits = Permits::take(Load::All);
+    let _permits = browser_permits();
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).set("cluster.lease=600s").start(0);
     let runtime = Runtime::new().expect("a runtime");
@@ -117,7 +116,7 @@ fn what_agents_know_is_shown() {
 
 #[test]
 fn what_is_lost_with_an_agent_is_counted_while_somebody_waits() {
-    let _permits = Permits::take(Load::All);
+    let _permits = browser_permits();
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).start(0);
     let (runtime, state) = (Runtime::new().expect("a runtime"), Arc::<FakeState>::default());
