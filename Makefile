@@ -32,7 +32,7 @@ test: setup setup-tests
 ## fuzz         mutated inputs for each target in fuzz/, FUZZ_SECONDS each (60); FUZZ="..." passes options (fuzz/README.md)
 # Our own crates are built again, with checks of integer overflow and with debug assertions. Dependencies
 # are those of `make test`, which has the same features.
-FUZZ_CRATES := crivello-expressions crivello-common crivello-proto crivello-html crivello-archive crivello-agent crivello-coordinator fuzz
+FUZZ_CRATES := crivello-expressions crivello-recrawl crivello-common crivello-proto crivello-html crivello-archive crivello-agent crivello-coordinator fuzz
 FUZZ_CHECKS := $(foreach crate,$(FUZZ_CRATES),$(foreach check,overflow-checks debug-assertions,\
 	--config profile.release.package.$(crate).$(check)=true))
 fuzz: setup

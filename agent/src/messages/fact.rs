@@ -80,7 +80,10 @@ impl Fact {
     pub fn weight(&self) -> usize {
         size_of::<Self>()
             + match self {
-                Self::Queued { name, url, .. } => name.len() + url.path.len(),
+                Self::Queued { name, url, .. } => {
+                    let revisit = url.revisit.as_ref().map_or(0, |revisit| revisit.weight());
+                    name.len() + url.path.len() + revisit
+                }
                 Self::Done { outcome, .. } => outcome.weight(),
                 Self::Host { name, .. } => name.len(),
                 Self::Robots { name, record, .. } => name.len() + record.rules_bytes(),

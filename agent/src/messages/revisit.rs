@@ -79,6 +79,14 @@ impl Revisit {
         Self { capture: None, validators: Validators::default(), ..self.clone() }
     }
 
+    /// Returns the bytes that it takes in memory; no less than on the wire.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let Validators { etag, last_modified } = &self.validators;
+        let texts = [etag, last_modified].into_iter().flatten().map(|text| text.len());
+        size_of::<Self>() + texts.sum::<usize>()
+    }
+
     /// Returns it as other agents store it: without the place of the record in this agent's archive.
     #[must_use]
     pub fn elsewhere(&self) -> Self {

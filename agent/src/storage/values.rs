@@ -252,7 +252,7 @@ impl UrlOutcome {
     #[must_use]
     pub fn weight(&self) -> usize {
         self.page().map_or(0, |page| {
-            let revisit = page.url.revisit.as_ref().map_or(0, |_| size_of::<Revisit>());
+            let revisit = page.url.revisit.as_ref().map_or(0, |revisit| revisit.weight());
             size_of::<FinishedUrl>() + page.name.len() + page.url.path.len() + revisit
         })
     }

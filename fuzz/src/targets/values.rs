@@ -7,7 +7,8 @@ use crate::target::{FuzzTarget, MemoryBound};
 use bytes::Bytes;
 use crivello_agent::crawldb::Totals;
 use crivello_agent::messages::{
-    Fact, Finder, GroupRole, LinkKind, QueueKey, Queued, RobotsRecord, Role,
+    Fact, Finder, GroupRole, LastCapture, LinkKind, QueueKey, Queued, Revisit, RobotsRecord, Role,
+    Validators,
 };
 use crivello_agent::storage::group_row::GroupRow;
 use crivello_agent::storage::values::{
@@ -24,6 +25,7 @@ use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin, Scheme};
 use crivello_common::view::AgentId;
+use crivello_recrawl::page::PageHistory;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -120,6 +122,9 @@ fn key(key: &[u8]) {
     if let Ok((at, host)) = keys::read_schedule(key) {
         assert_eq!(keys::schedule(at, host)[..], key[..keys::SCHEDULE]);
     }
+    if let Ok((at, url)) = keys::read_due(key) {
+        assert_eq!(keys::due(at, url)[..], key[..keys::DUE]);
+    }
     if let Ok((host, origin)) = keys::read_robots(key) {
         assert_eq!(keys::robots(host, origin)[..], key[..19]);
     }
@@ -155,8 +160,13 @@ pub fn sample_facts() -> Vec<Vec<u8>> {
         resolved: true,
         answered: false,
     };
+    let again = again(&queued, at);
+    let due = FinishedUrl { by: AgentId(3), name: name.clone(), url: again.clone() };
+    let failed = UrlOutcome::Failed(Failure::Tls, Some(due.into()));
     let facts = [
         Fact::Queued { host, name: name.clone(), url: queued },
+        Fact::Queued { host, name: name.clone(), url: again },
+        Fact::Done { url: key, outcome: failed },
         Fact::Done { url: key, outcome: fetched },
         Fact::Done { url: key, outcome: UrlOutcome::Failed(Failure::Tls, None) },
         Fact::Done { url: key, outcome: UrlOutcome::Discarded(Discard::Robots, None) },
@@ -180,6 +190,23 @@ fn queued(url: &CrawlUrl, hash: UrlHash) -> Queued {
         kind: LinkKind::Sitemap,
         finder: Finder::LAST,
     }
+}
+
+/// Returns the URL as it waits for its third fetch.
+fn again(url: &Queued, at: Timestamp) -> Queued {
+    let revisit = Revisit {
+        generation: 2,
+        due: at,
+        moved_in: 300,
+        history: Some(PageHistory::from_bytes(&[7; PageHistory::LEN])),
+        content: Some(1 << 40),
+        capture: Some(LastCapture { by: AgentId(3), at, status: 200, record: Some((3, 1 << 33)) }),
+        validators: Validators {
+            etag: Some("W/\"a\"".into()),
+            last_modified: Some("Tue, 14 Nov 2023 22:13:20 GMT".into()),
+        },
+    };
+    Queued { revisit: Some(Box::new(revisit)), ..url.clone() }
 }
 
 fn record(at: Timestamp) -> RobotsRecord {
@@ -220,11 +247,13 @@ fn samples() -> Vec<Vec<u8>> {
         (4, record(at).encode()),
         (5, ContentRow { at, url: url.as_str().into() }.encode()),
         (6, encode_queued(&queued(&url, hash))),
+        (6, encode_queued(&again(&queued(&url, hash), at))),
         (7, HostState { next: at, ..HostState::default() }.to_bytes()),
         (8, ArchivePosition { file, warc_len: 1 << 30, index_len: 70 }.to_bytes()),
         (9, totals.encode()),
         (11, keys::frontier(host, queue_key).to_vec()),
         (11, keys::schedule(at, host).to_vec()),
+        (11, keys::due(at, UrlKey { group, url: hash }).to_vec()),
         (11, keys::robots(host, origin).to_vec()),
     ];
     values.extend(sample_facts().into_iter().map(|fact| (10, fact)));
