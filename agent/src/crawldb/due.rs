@@ -22,12 +22,9 @@ use crivello_common::time::Timestamp;
 use crivello_recrawl::demand::{DemandReport, DemandSums};
 use crivello_recrawl::threshold_history::DuePass;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Maximum number of keys per step; small in tests, so that a scan takes several.
 const KEYS_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
-/// Pause after a pass.
-const PASS_PAUSE: Duration = Duration::from_secs(60);
 /// Growth of the number of pages, as a ratio, after which a pass begins at once.
 const GROWTH: f64 = 1.2;
 /// Share of its interval by which a page that is due may be early by the threshold in force.
@@ -130,12 +127,14 @@ impl DueScan {
     }
 
     /// Returns true if [`Self::step_pass`] has something to do.
-    pub fn has_pass(&self, frontier: &Frontier, now: Timestamp) -> bool {
+    pub fn has_pass(&self, frontier: &Frontier, recrawl: &RecrawlState, now: Timestamp) -> bool {
         let n_pages = frontier.totals.scheduled;
         let begins = match self.passed {
-            None => n_pages > 0,
+            // Also without pages: the threshold waits for the reports of all agents.
+            None => true,
             Some((at, before)) => {
-                now.since(at) >= PASS_PAUSE || n_pages as f64 > GROWTH * before as f64 + 10.0
+                now.since(at) >= recrawl.pass_pause()
+                    || n_pages as f64 > GROWTH * before as f64 + 10.0
             }
         };
         self.pass.is_some() || begins

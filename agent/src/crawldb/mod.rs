@@ -430,7 +430,7 @@ impl CrawlDb {
         &mut self,
         now: Timestamp,
     ) -> Result<Option<(Commit, Option<DemandReport>)>, DiskError> {
-        if !self.recrawl.is_adaptive() || !self.due.has_pass(&self.frontier, now) {
+        if !self.recrawl.is_adaptive() || !self.due.has_pass(&self.frontier, &self.recrawl, now) {
             return Ok(None);
         }
         let mut batch = Batch::default();

@@ -35,6 +35,10 @@ const META_RECRAWL: &[u8] = b"recrawl";
 const JITTER: f64 = 0.1;
 /// Longest wait after a failure, as a multiple of the first one.
 const FAILURE_WAITS_MAX: u32 = 64;
+/// Longest pause between two passes over all due times, and the pause as a multiple of the shortest
+/// interval.
+const PASS_PAUSE_MAX: Duration = Duration::from_secs(60);
+const PASS_INTERVALS: u32 = 5;
 /// Version of the value in `meta`.
 const VERSION: u8 = 1;
 
@@ -334,6 +338,11 @@ impl RecrawlState {
         self.n_reports += 1;
         let correction = self.meter.correction() * factor;
         sums.report(0, self.n_reports, self.threshold, correction)
+    }
+
+    /// Returns the pause between two passes: longer than the shortest interval, but at most a minute.
+    pub fn pass_pause(&self) -> Duration {
+        (PASS_INTERVALS * self.settings.interval_min).clamp(Duration::from_secs(1), PASS_PAUSE_MAX)
     }
 
     /// Returns the number of the next pass.
