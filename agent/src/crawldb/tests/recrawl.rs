@@ -308,6 +308,40 @@ fn a_deleted_group_leaves_no_due_times() {
     assert_eq!(db.n_rows(Family::Due), 0);
 }
 
+/// Limits are for pages, not for fetches.
+#[test]
+fn pages_of_a_host_at_its_limit_are_fetched_again_and_no_others() {
+    for limit in ["limits.pages-per-host-max=3", "limits.pages-per-domain-max=3"] {
+        let mut db = TestCrawlDb::new(&[FIXED, limit]);
+        for n in 0..8 {
+            db.find(&format!("http://a.example/{n}"));
+        }
+        // The model of a workbench here takes all that it is given, as far as the limit allows.
+        let mut first = 0;
+        for _ in 0..6 {
+            first += db.fetch(&ok(200), Some(&signs(1))).len();
+            db.commit(Commit::default());
+        }
+        for _ in 0..3 {
+            db.now = db.now + 2 * HOUR;
+            let mut again = 0;
+            for _ in 0..4 {
+                let rows = db.fetch(&ok(200), Some(&signs(1)));
+                assert!(rows.iter().all(|row| row.generation() > 0), "{limit}: {rows:?}");
+                again += rows.len();
+                db.commit(Commit::default());
+            }
+            assert_eq!(again, first, "{limit}");
+        }
+        db.find("http://a.example/new");
+        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "{limit}");
+        db.recount();
+        let host = found(URL).host;
+        db.crawldb.frontier.hosts.load(&[host]).unwrap();
+        assert_eq!(db.crawldb.frontier.hosts.get(host).unwrap().row.pages, first as u64);
+    }
+}
+
 /// The threshold follows from what the pages would cost, and moves due times.
 #[test]
 fn a_pass_adds_up_the_demand_and_moves_due_times() {
