@@ -10,7 +10,7 @@
 //!             │      └─► dns                                             ├─► judge ─► report
 //!             └─► expected ──────────────────────────────────────────────┘
 //!
-//!  changes ─► change_times ─► history (versions of a page) ─► answer
+//!  changes ─► change_times ─► history (versions of a page) ─► answer, freshness (of copies)
 //! ```
 //! `SimWeb::start(spec).await` runs it inside the process, [`serve::serve`] as a process of its
 //! own. The same spec gives the same web, to the byte, in both.
@@ -27,6 +27,7 @@ pub mod connection;
 pub mod dns;
 pub mod draw;
 pub mod expected;
+pub mod freshness;
 pub mod graph;
 pub mod history;
 mod hostile;
@@ -58,6 +59,7 @@ pub use character::{
     Character, CharsetWay, Coding, Content, DnsWay, Http2Flood, Manner, PageKind, RetryAfter,
 };
 pub use expected::{Expectation, Expected, Limits};
+pub use freshness::{FreshnessReport, PageFreshness, PageVisit};
 pub use history::{ChangeHistory, PageVersion, Statement};
 pub use judge::{Judge, judge_pace};
 pub use log::{Entry, Log};
@@ -219,6 +221,13 @@ impl SimWeb {
     #[must_use]
     pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
         Judge::new(self.spec().clone(), limits, pace)
+    }
+
+    /// Judges how fresh the visitor's copies of pages have been so far. Of a web whose pages do not
+    /// change, the report is empty.
+    #[must_use]
+    pub fn freshness(&self) -> FreshnessReport {
+        FreshnessReport::new(self.world(), &self.log().entries())
     }
 
     /// Closes all connections and returns the whole log.
