@@ -2,6 +2,8 @@
 
 use crate::character::{Coding, Manner, PageKind, RetryAfter};
 use crate::coding;
+use crate::conditional::{Conditions, Evaluated};
+use crate::history::PageVersion;
 use crate::page;
 use crate::robots::Robots;
 use crate::route::Route;
@@ -16,6 +18,9 @@ use std::time::{Duration, UNIX_EPOCH};
 /// is a date, which the visitor compares with its own clock.
 const CLOCKS_DIFFER_MS: u64 = 20;
 
+/// Header of answers with a content-encoding.
+const VARY: (&str, &str) = ("Vary", "Accept-Encoding");
+
 /// The parts of a request that an answer depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -25,6 +30,8 @@ pub struct Request {
     pub path: String,
     /// The value of `Accept-Encoding`.
     pub accept_encoding: String,
+    /// The conditions.
+    pub conditions: Conditions,
 }
 
 /// A response and the manner of sending it.
@@ -44,6 +51,8 @@ pub struct SimResponse {
     pub keep_alive: bool,
     /// Wait that the visitor is asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
+    /// Number of the version of a page that changes.
+    pub version: Option<u64>,
 }
 
 impl SimResponse {
@@ -139,7 +148,8 @@ impl Responder {
             }
             _ => {}
         }
-        let answer = at.map_or_else(|| SimResponse::brief(404), |at| place(world, at, request));
+        let answer =
+            at.map_or_else(|| SimResponse::brief(404), |at| place(world, at, request, now));
         SimResponse { manner: manner.clone(), ..answer }
     }
 
@@ -210,7 +220,7 @@ fn robots(world: &World, at: Target) -> SimResponse {
     }
 }
 
-fn place(world: &World, at: Target, request: &Request) -> SimResponse {
+fn place(world: &World, at: Target, request: &Request, now: Timestamp) -> SimResponse {
     if let Some(redirect) = world.redirect(at) {
         return SimResponse::redirect(redirect);
     }
@@ -218,19 +228,67 @@ fn place(world: &World, at: Target, request: &Request) -> SimResponse {
         return SimResponse::brief(404);
     }
     match at.route {
-        Route::Page(page) => ordinary(world, at, page, request),
         Route::SitemapIndex | Route::Sitemap(0) | Route::SitemapFor(_) => {
-            SimResponse::new(200, "application/xml", page::sitemap(world, at))
+            SimResponse::new(200, "application/xml", page::sitemap(world, at, now))
         }
         Route::Sitemap(_) => {
-            let xml = page::sitemap(world, at);
+            let xml = page::sitemap(world, at, now);
             SimResponse::new(200, "application/gzip", coding::gzip(xml.as_bytes()))
         }
-        _ => SimResponse::new(200, "text/html; charset=utf-8", page::html(world, at)),
+        _ => current(world, at, request, now),
     }
 }
 
-fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> SimResponse {
+/// Returns the answer with the version of a page at `now`, if it has versions.
+fn current(world: &World, at: Target, request: &Request, now: Timestamp) -> SimResponse {
+    let (history, changes) = (world.change_history(at), world.spec().changes);
+    let (Some(history), Some(changes)) = (history, changes) else {
+        return page_of(world, at, request, None);
+    };
+    let version = history.version(now);
+    let number = Some(version.number);
+    if let Some(status) = version.gone {
+        return SimResponse { version: number, ..SimResponse::brief(status) };
+    }
+    let coding = coding_for(world.kind_at(at), request);
+    let validators = history.validators(&version, now, coding.map_or("", Coding::token));
+    let evaluated = Evaluated {
+        if_none_match: changes.answers_if_none_match,
+        if_modified_since: changes.answers_if_modified_since,
+    };
+    let mut answer = if request.conditions.is_not_modified(&validators, evaluated) {
+        let not_modified = SimResponse { status: 304, ..SimResponse::default() };
+        let (name, value) = VARY;
+        if coding.is_some() { not_modified.with(name, value) } else { not_modified }
+    } else {
+        page_of(world, at, request, Some(&version))
+    };
+    answer.headers.extend(validators.headers());
+    SimResponse { version: number, ..answer }
+}
+
+/// Returns the answer with a version of a page, without validators.
+fn page_of(
+    world: &World,
+    at: Target,
+    request: &Request,
+    version: Option<&PageVersion>,
+) -> SimResponse {
+    match at.route {
+        Route::Page(page) => ordinary(world, at, (page, version), request),
+        _ => {
+            let body = page::html_of(world, at, version);
+            SimResponse::new(200, "text/html; charset=utf-8", body)
+        }
+    }
+}
+
+fn ordinary(
+    world: &World,
+    at: Target,
+    (page, version): (u32, Option<&PageVersion>),
+    request: &Request,
+) -> SimResponse {
     let kind = world.kind(at.host.id, page);
     match kind {
         PageKind::Status(code) => return SimResponse::brief(code),
@@ -242,15 +300,16 @@ fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> SimRespo
         }
         _ => {}
     }
-    let (body, content_type) = page::in_charset(kind, page::html(world, at));
+    let (body, content_type) = page::in_charset(kind, page::html_of(world, at, version));
     let answer = SimResponse::new(200, content_type, body);
+    if let Some(way) = coding_for(kind, request) {
+        let body = coding::encode(way, &answer.body).into();
+        let (name, value) = VARY;
+        return SimResponse { body, ..answer }
+            .with("Content-Encoding", way.token())
+            .with(name, value);
+    }
     match kind {
-        PageKind::Coded(way) if accepts(&request.accept_encoding, way) => {
-            let body = coding::encode(way, &answer.body).into();
-            SimResponse { body, ..answer }
-                .with("Content-Encoding", way.token())
-                .with("Vary", "Accept-Encoding")
-        }
         PageKind::HeaderNofollow => answer.with("X-Robots-Tag", "noarchive, nofollow"),
         PageKind::LinkHeader => {
             let links = world.links(at);
@@ -258,6 +317,14 @@ fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> SimRespo
             answer.with("Link", format!("<{url}>; rel=\"next\""))
         }
         _ => answer,
+    }
+}
+
+/// Returns the content-encoding of a page in the answer to a request.
+fn coding_for(kind: PageKind, request: &Request) -> Option<Coding> {
+    match kind {
+        PageKind::Coded(way) if accepts(&request.accept_encoding, way) => Some(way),
+        _ => None,
     }
 }
 
@@ -270,7 +337,9 @@ fn accepts(accept_encoding: &str, way: Coding) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Changes;
     use crate::character::Character;
+    use crate::history::ChangeHistory;
     use crate::names::HostRef;
     use crate::spec::Spec;
 
@@ -283,6 +352,7 @@ mod tests {
             host: host.to_owned(),
             path: path.to_owned(),
             accept_encoding: "gzip, br;q=0.5".to_owned(),
+            ..Request::default()
         };
         responder.answer(world, &request, Timestamp::from_secs(1_000_000))
     }
@@ -349,5 +419,119 @@ mod tests {
         assert_eq!(header(&answer, "Content-Encoding"), Some("br"));
         let answer = ask(&coded(Coding::Zstd), "h0.site0.test", "/s1/p1.html");
         assert_eq!(header(&answer, "Content-Encoding"), None);
+    }
+
+    const ORIGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+    fn changing(changes: Changes) -> Spec {
+        let minute = Duration::from_secs(60);
+        let (interval_min, interval_max) = (minute, minute);
+        Spec::new(1).changes(Changes { origin_us: ORIGIN.0, interval_min, interval_max, ..changes })
+    }
+
+    fn ask_if(world: &World, path: &str, now: Timestamp, fields: &[(&str, &str)]) -> SimResponse {
+        let mut conditions = Conditions::default();
+        fields.iter().for_each(|(name, value)| conditions.note(name, value));
+        let (host, accept_encoding) = ("h0.site0.test".to_owned(), "gzip".to_owned());
+        let request = Request { host, path: path.to_owned(), accept_encoding, conditions };
+        Responder::new(world).answer(world, &request, now)
+    }
+
+    fn history(world: &World, path: &str) -> ChangeHistory {
+        let place = Target { host: HostRef::new(0), route: Route::parse(path).unwrap() };
+        world.change_history(place).unwrap()
+    }
+
+    #[test]
+    fn a_page_is_not_modified_until_it_changes() {
+        let world = World::new(changing(Changes::default()));
+        for path in ["/", "/s1/p1.html", "/nofollowed/0.html"] {
+            let first = ask_if(&world, path, ORIGIN, &[]);
+            assert_eq!((first.status, first.version), (200, Some(0)));
+            let (etag, date) = (header(&first, "ETag"), header(&first, "Last-Modified"));
+            let fields = [("If-None-Match", etag.unwrap()), ("If-Modified-Since", date.unwrap())];
+            let change = history(&world, path).since(1).unwrap();
+            for field in fields {
+                let before = ask_if(&world, path, Timestamp(change.0 - 1), &[field]);
+                assert_eq!((before.status, before.version), (304, Some(0)), "{field:?}");
+                assert!(before.body.is_empty());
+                let sent = (header(&before, "ETag"), header(&before, "Last-Modified"));
+                assert_eq!((sent, before.headers.len()), ((etag, date), 2));
+                let after = ask_if(&world, path, change, &[field]);
+                assert_eq!((after.status, after.version), (200, Some(1)), "{field:?}");
+                assert_ne!(after.body, first.body);
+                assert_ne!(header(&after, "ETag"), etag);
+            }
+        }
+    }
+
+    #[test]
+    fn lies_prevent_304_and_a_web_may_ignore_conditions() {
+        let fields = |answer: &SimResponse| {
+            let value = |name| header(answer, name).unwrap().to_owned();
+            [("If-None-Match", value("ETag")), ("If-Modified-Since", value("Last-Modified"))]
+        };
+        let lies =
+            Changes { never: 1.0, etag_lies: 1.0, last_modified_lies: 1.0, ..Changes::default() };
+        let deaf = Changes {
+            never: 1.0,
+            answers_if_none_match: false,
+            answers_if_modified_since: false,
+            ..Changes::default()
+        };
+        let honest = Changes { never: 1.0, ..Changes::default() };
+        for (changes, status) in [(lies, 200), (deaf, 200), (honest, 304)] {
+            let world = World::new(changing(changes));
+            let later = ORIGIN + Duration::from_millis(1);
+            let first = ask_if(&world, "/", ORIGIN, &[]);
+            for (name, value) in fields(&first) {
+                let again = ask_if(&world, "/", later, &[(name, &value)]);
+                assert_eq!((again.status, again.version), (status, Some(0)), "{name} {changes:?}");
+                assert_eq!(again.body == first.body, status == 200);
+            }
+        }
+    }
+
+    #[test]
+    fn encoded_pages_have_tags_of_their_own() {
+        let coded = changing(Changes::default()).portion(1.0, PageKind::Coded(Coding::Gzip));
+        let world = World::new(coded);
+        let first = ask_if(&world, "/s1/p1.html", ORIGIN, &[]);
+        let etag = header(&first, "ETag").unwrap();
+        assert!(etag.ends_with("-gzip\""), "{etag}");
+        let again = ask_if(&world, "/s1/p1.html", ORIGIN, &[("If-None-Match", etag)]);
+        assert_eq!((again.status, header(&again, "Vary")), (304, Some("Accept-Encoding")));
+        assert_eq!(header(&again, "Content-Encoding"), None);
+        let plain = etag.replace("-gzip", "");
+        let other = ask_if(&world, "/s1/p1.html", ORIGIN, &[("If-None-Match", &plain)]);
+        assert_eq!(other.status, 200);
+    }
+
+    #[test]
+    fn gone_pages_are_gone_for_every_request() {
+        let world =
+            World::new(changing(Changes { gone_404: 0.5, gone_410: 0.5, ..Changes::default() }));
+        let path = "/s2/p9.html";
+        let first = ask_if(&world, path, ORIGIN, &[]);
+        let etag = header(&first, "ETag").unwrap();
+        let (at, status) = history(&world, path).gone().unwrap();
+        let number = history(&world, path).version(at).number;
+        assert_eq!(ask_if(&world, path, Timestamp(at.0 - 1), &[]).status, 200);
+        for fields in [&[][..], &[("If-None-Match", etag)], &[("If-None-Match", "*")]] {
+            let gone = ask_if(&world, path, at, fields);
+            assert_eq!((gone.status, gone.version), (status, Some(number)));
+            assert_eq!((header(&gone, "ETag"), header(&gone, "Last-Modified")), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_web_without_changes_has_no_validators_and_ignores_conditions() {
+        let world = World::new(Spec::new(1));
+        let fields =
+            [("If-None-Match", "*"), ("If-Modified-Since", "Sun, 06 Nov 2094 08:49:37 GMT")];
+        for fields in [&fields[..0], &fields[..1], &fields[1..]] {
+            let answer = ask_if(&world, "/", ORIGIN, fields);
+            assert_eq!((answer.status, answer.version, answer.headers.len()), (200, None, 1));
+        }
     }
 }

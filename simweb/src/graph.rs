@@ -35,6 +35,27 @@ impl World {
         }
     }
 
+    /// Returns the number that represents an HTML page at any place when its body is drawn.
+    #[must_use]
+    pub fn body_at(&self, at: Target) -> u64 {
+        let (kind, n) = match at.route {
+            Route::Page(page) => return self.body_of(at.host.id, page),
+            Route::Hidden(i) => (1, u64::from(i)),
+            Route::Nofollowed(i) => (2, u64::from(i)),
+            Route::Day(n) => (3, n),
+            Route::Segments(n) => (4, u64::from(n)),
+            _ => (5, 0),
+        };
+        (kind << 40) ^ n
+    }
+
+    /// Returns whether pages may be reachable only by the links of a page: the first page of a
+    /// host, and those that have children in the tree of its pages.
+    #[must_use]
+    pub fn is_way_to_others(&self, host: HostRef, page: u32) -> bool {
+        page == 0 || !children(page, self.n_pages(host.id)).is_empty()
+    }
+
     /// Returns the links of an HTML page, in order. A place may occur more than once.
     #[must_use]
     pub fn links(&self, at: Target) -> Vec<PageLink> {

@@ -43,11 +43,12 @@ pub async fn serve(
             host: request.host.clone(),
             path: request.path.clone(),
             user_agent,
+            conditional: request.conditions.any(),
             ..connection.clone()
         });
-        let mut answer = shared.responder.answer(&shared.world, &request, shared.log.now());
+        let mut answer = shared.responder.answer(&shared.world, &request, flight.start());
         answer.keep_alive &= !close;
-        flight.answered(answer.status, answer.retry_after_ms);
+        flight.answered(answer.status, answer.retry_after_ms, answer.version);
         if !answer.latency.is_zero() {
             tokio::time::sleep(answer.latency).await;
         }
@@ -102,6 +103,8 @@ fn parse(head: &[u8]) -> Option<(Request, String, bool)> {
             value.clone_into(&mut user_agent);
         } else if name.eq_ignore_ascii_case("connection") {
             close = value.eq_ignore_ascii_case("close");
+        } else {
+            request.conditions.note(name, value);
         }
     }
     Some((request, user_agent, close))
@@ -121,10 +124,11 @@ mod tests {
     #[test]
     fn heads_are_read() {
         let head = b"GET /x?y HTTP/1.1\r\nHost: H0.Site1.test:8080\r\nuser-agent: me\r\n\
-            Accept-Encoding: gzip\r\nConnection: close\r\n\r\n";
+            Accept-Encoding: gzip\r\nif-none-match: \"a\"\r\nConnection: close\r\n\r\n";
         let (request, user_agent, close) = parse(head).unwrap();
         assert_eq!((request.host.as_str(), request.path.as_str()), ("h0.site1.test", "/x?y"));
         assert_eq!((request.accept_encoding.as_str(), user_agent.as_str()), ("gzip", "me"));
+        assert_eq!(request.conditions.if_none_match.as_deref(), Some("\"a\""));
         assert!(close);
         assert!(parse(b"POST / HTTP/1.1\r\n\r\n").is_none());
         assert!(parse(b"GET /\r\n\r\n").is_none());

@@ -4,6 +4,7 @@
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
+use crate::conditional::Conditions;
 use crate::http1::host_name;
 use crate::http2_flood::{FloodedRequest, SharedStream};
 use crate::log::{Entry, InFlight};
@@ -62,21 +63,27 @@ async fn respond(
         value.unwrap_or_default().to_owned()
     };
     let authority = request.uri().authority().map(ToString::to_string);
+    let mut conditions = Conditions::default();
+    for (name, value) in request.headers() {
+        value.to_str().into_iter().for_each(|value| conditions.note(name.as_str(), value));
+    }
     let path = request.uri().path_and_query().map_or("/", |p| p.as_str()).to_owned();
     let asked = Request {
         host: host_name(&authority.unwrap_or_else(|| header(http::header::HOST))),
         path,
         accept_encoding: header(http::header::ACCEPT_ENCODING),
+        conditions,
     };
     let mut flight = shared.log.begin(Entry {
         host: asked.host.clone(),
         path: asked.path.clone(),
         user_agent: header(http::header::USER_AGENT),
         http2: true,
+        conditional: asked.conditions.any(),
         ..connection
     });
-    let answer = shared.responder.answer(&shared.world, &asked, shared.log.now());
-    flight.answered(answer.status, answer.retry_after_ms);
+    let answer = shared.responder.answer(&shared.world, &asked, flight.start());
+    flight.answered(answer.status, answer.retry_after_ms, answer.version);
     tokio::time::sleep(answer.latency).await;
     if let Manner::Http2(flood) = &answer.manner {
         // The connection is taken over; nothing else is answered on it.
@@ -99,10 +106,20 @@ async fn respond(
     build(answer, flight, end).map_err(io::Error::other)
 }
 
-fn build(answer: SimResponse, flight: InFlight, end: End) -> http::Result<http::Response<Body>> {
+fn build(
+    answer: SimResponse,
+    mut flight: InFlight,
+    end: End,
+) -> http::Result<http::Response<Body>> {
     let mut builder = http::Response::builder().status(answer.status);
     for (name, value) in &answer.headers {
         builder = builder.header(*name, value);
+    }
+    if answer.status == 304 {
+        // The head ends the stream, and has no Content-Length.
+        flight.sending();
+        flight.complete();
+        return builder.body(Body { left: Bytes::new(), flight: None, end: End::Well });
     }
     builder.body(Body { left: answer.body, flight: Some(flight), end })
 }

@@ -9,6 +9,8 @@
 //!  spec ─► world (names, text, graph) ─► answer ─► http1 / http2 ─► log ─┐
 //!             │      └─► dns                                             ├─► judge ─► report
 //!             └─► expected ──────────────────────────────────────────────┘
+//!
+//!  changes ─► change_times ─► history (versions of a page) ─► answer, freshness (of copies)
 //! ```
 //! `SimWeb::start(spec).await` runs it inside the process, [`serve::serve`] as a process of its
 //! own. The same spec gives the same web, to the byte, in both.
@@ -16,13 +18,18 @@
 pub mod adversary;
 pub mod answer;
 pub mod caller;
+pub mod change_times;
+pub mod changes;
 pub mod character;
 pub mod coding;
+pub mod conditional;
 pub mod connection;
 pub mod dns;
 pub mod draw;
 pub mod expected;
+pub mod freshness;
 pub mod graph;
+pub mod history;
 mod hostile;
 pub mod http1;
 mod http2;
@@ -46,10 +53,14 @@ pub mod text;
 pub mod tls;
 pub mod world;
 
+pub use change_times::ChangePattern;
+pub use changes::Changes;
 pub use character::{
     Character, CharsetWay, Coding, Content, DnsWay, Http2Flood, Manner, PageKind, RetryAfter,
 };
 pub use expected::{Expectation, Expected, Limits};
+pub use freshness::{FreshnessReport, PageFreshness, PageVisit};
+pub use history::{ChangeHistory, PageVersion, Statement};
 pub use judge::{Judge, judge_pace};
 pub use log::{Entry, Log};
 pub use network::Network;
@@ -111,9 +122,12 @@ impl SimWeb {
     ///
     /// # Errors
     /// Fails like [`Self::start`], and if the file cannot be opened.
-    pub async fn start_with_log(spec: Spec, log: Option<&Path>) -> Result<Self, SimWebError> {
+    pub async fn start_with_log(mut spec: Spec, log: Option<&Path>) -> Result<Self, SimWebError> {
         raise_file_limit();
         let log = Arc::new(Log::new(log)?);
+        if let Some(changes) = spec.changes.as_mut().filter(|changes| changes.origin_us == 0) {
+            changes.origin_us = log.now().0;
+        }
         let (udp, tcp) = dns::listen(spec.dns_ip, spec.dns_port).await?;
         let dns = udp.local_addr()?;
         let (port, network) = (spec.port, spec.network);
@@ -152,7 +166,7 @@ impl SimWeb {
         self.spec().port
     }
 
-    /// Returns the spec with its ports filled in.
+    /// Returns the spec with its ports, and the origin of its changes, filled in.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         self.shared.world.spec()
@@ -207,6 +221,13 @@ impl SimWeb {
     #[must_use]
     pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
         Judge::new(self.spec().clone(), limits, pace)
+    }
+
+    /// Judges how fresh the visitor's copies of pages have been so far. Of a web whose pages do not
+    /// change, the report is empty.
+    #[must_use]
+    pub fn freshness(&self) -> FreshnessReport {
+        FreshnessReport::new(self.world(), &self.log().entries())
     }
 
     /// Closes all connections and returns the whole log.

@@ -61,6 +61,18 @@ pub struct Entry {
     pub process: Option<u32>,
     /// Wait that the visitor was asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
+    /// Number of the version, at `start`, of a page that changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// True if the request had conditions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub conditional: bool,
+}
+
+/// Returns whether a field is left out of the file.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_false(field: &bool) -> bool {
+    !*field
 }
 
 impl Entry {
@@ -74,6 +86,12 @@ impl Entry {
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self.status, 429 | 503)
+    }
+
+    /// Returns whether the answer was that the page has not changed.
+    #[must_use]
+    pub const fn is_not_modified(&self) -> bool {
+        self.status == 304
     }
 }
 
@@ -216,10 +234,17 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// Records the status and the requested wait.
-    pub fn answered(&mut self, status: u16, retry_after_ms: Option<u64>) {
+    /// Returns the time at which the request began.
+    #[must_use]
+    pub const fn start(&self) -> Timestamp {
+        Timestamp(self.entry.start)
+    }
+
+    /// Records the status, the requested wait and the version of the page.
+    pub fn answered(&mut self, status: u16, retry_after_ms: Option<u64>, version: Option<u64>) {
         self.entry.status = status;
         self.entry.retry_after_ms = retry_after_ms;
+        self.entry.version = version;
     }
 
     /// Records the time before bytes are written to the socket: whatever was written before ended
@@ -273,5 +298,20 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
         assert_eq!(Log::read(&path).unwrap(), entries[..99]);
+    }
+
+    #[test]
+    fn lines_of_webs_that_do_not_change_are_as_they_always_were() {
+        let line = r#"{"start":1,"end":2,"tls":false,"host":"h","port":80,"ip":null,"path":"/","#;
+        let rest = r#""status":200,"complete":true,"bytes":9,"user_agent":"a","http2":false,"#;
+        let end = r#""connection":3,"resumed":false,"process":null,"retry_after_ms":null}"#;
+        let line = format!("{line}{rest}{end}");
+        let entry: Entry = serde_json::from_str(&line).unwrap();
+        assert_eq!((entry.version, entry.conditional), (None, false));
+        assert_eq!(serde_json::to_string(&entry).unwrap(), line);
+        let changed = Entry { version: Some(7), conditional: true, ..entry };
+        let line = serde_json::to_string(&changed).unwrap();
+        assert!(line.ends_with(r#","version":7,"conditional":true}"#), "{line}");
+        assert_eq!(serde_json::from_str::<Entry>(&line).unwrap(), changed);
     }
 }

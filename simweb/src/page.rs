@@ -1,20 +1,34 @@
-//! Bodies of pages: text around links. Every byte is a function of the spec and the URL.
+//! Bodies of pages: text around links. Every byte is a function of the spec, the URL and, in a web
+//! whose pages change, the version.
 
 use crate::character::{CharsetWay, Content, PageKind};
 use crate::graph::PageLink;
+use crate::history::PageVersion;
 use crate::route::{N_SECTIONS, Route};
+use crate::text::numeral;
 use crate::world::{Target, World, draw};
+use crivello_common::time::Timestamp;
 use std::fmt::Write;
 
-/// Returns an HTML page as text, before any encoding.
+/// Least and greatest length of the text that changes with each version, in bytes. Between them, it
+/// is a quarter of the page.
+const CHANGING_BYTES_MIN: usize = 120;
+const CHANGING_BYTES_MAX: usize = 4_000;
+
+/// Returns an HTML page of a web whose pages do not change, as text, before any encoding.
 #[must_use]
 pub fn html(world: &World, at: Target) -> String {
-    let (kind, body, wanted) = match at.route {
-        Route::Page(page) => {
-            let body = world.body_of(at.host.id, page);
-            (world.kind(at.host.id, page), body, world.n_bytes(at.host.id, body))
-        }
-        other => (PageKind::Plain, pseudo_page(other), 1_500),
+    html_of(world, at, None)
+}
+
+/// Returns a version of an HTML page as text, before any encoding. All versions have the same
+/// links. Main text, within `<main>`, and boilerplate, outside of it, change independently.
+#[must_use]
+pub fn html_of(world: &World, at: Target, version: Option<&PageVersion>) -> String {
+    let (kind, body) = (world.kind_at(at), world.body_at(at));
+    let wanted = match at.route {
+        Route::Page(_) => world.n_bytes(at.host.id, body),
+        _ => 1_500,
     };
     let links = world.links(at);
     let writer = Writer {
@@ -22,21 +36,11 @@ pub fn html(world: &World, at: Target) -> String {
         at,
         kind,
         body,
+        version,
+        n_boilerplate: 0,
         out: String::with_capacity(wanted.max(links.len() * 128) + 1_024),
     };
     writer.write(&links, wanted)
-}
-
-/// Returns the number from which text is drawn for places that are not ordinary pages.
-fn pseudo_page(route: Route) -> u64 {
-    let (kind, n) = match route {
-        Route::Hidden(i) => (1, u64::from(i)),
-        Route::Nofollowed(i) => (2, u64::from(i)),
-        Route::Day(n) => (3, n),
-        Route::Segments(n) => (4, u64::from(n)),
-        _ => (5, 0),
-    };
-    (kind << 40) ^ n
 }
 
 struct Writer<'a> {
@@ -44,6 +48,9 @@ struct Writer<'a> {
     at: Target,
     kind: PageKind,
     body: u64,
+    version: Option<&'a PageVersion>,
+    /// Length of navigation and advertisement, in bytes.
+    n_boilerplate: usize,
     out: String,
 }
 
@@ -55,23 +62,27 @@ impl Writer<'_> {
 
     fn write(mut self, links: &[PageLink], wanted: usize) -> String {
         self.head(links);
+        self.changing_text(wanted);
+        // The length of the boilerplate does not affect the main text.
+        let wanted = wanted + self.n_boilerplate;
         // MetaRefresh and LinkHeader pages have their only link in the head.
         let in_body = match self.kind {
             PageKind::MetaRefresh | PageKind::LinkHeader => &[],
             _ => links,
         };
-        let tail = "</main>\n</body>\n</html>\n".len();
+        let footer = self.version.map(|version| self.footer(version)).unwrap_or_default();
+        let tail = format!("</main>\n{footer}</body>\n</html>\n");
         let n_parts = in_body.len() + 1;
         for (k, link) in in_body.iter().enumerate() {
-            let left = wanted.saturating_sub(self.out.len() + tail) / (n_parts - k);
+            let left = wanted.saturating_sub(self.out.len() + tail.len()) / (n_parts - k);
             self.paragraph(k as u64, left.saturating_sub(110), Some(link));
         }
         self.foreign_links();
-        let left = wanted.saturating_sub(self.out.len() + tail);
+        let left = wanted.saturating_sub(self.out.len() + tail.len());
         if left > 40 {
             self.paragraph(u64::MAX, left - 40, None);
         }
-        self.out.push_str("</main>\n</body>\n</html>\n");
+        self.out.push_str(&tail);
         self.out
     }
 
@@ -104,7 +115,43 @@ impl Writer<'_> {
             // Words that no other page has.
             let _ = write!(self.out, " {} {}", world.names().name(self.at.host), self.at.route);
         }
-        let _ = write!(self.out, "</title>\n</head>\n<body>\n<h1>{words}</h1>\n<main>\n");
+        self.out.push_str("</title>\n</head>\n<body>\n");
+        if let Some(version) = self.version {
+            let start = self.out.len();
+            self.navigation(version);
+            self.n_boilerplate = self.out.len() - start;
+        }
+        let _ = write!(self.out, "<h1>{words}</h1>\n<main>\n");
+    }
+
+    /// Writes navigation, without links, and an advertisement.
+    fn navigation(&mut self, version: &PageVersion) {
+        let text = self.world.text();
+        self.out.push_str("<nav>\n<ul>\n");
+        for k in 0..4 {
+            let words = text.words(self.draw([3, k ^ (version.boilerplate << 3)]));
+            let _ = writeln!(self.out, "<li>{words}</li>");
+        }
+        let advertisement = text.piece(self.draw([4, version.boilerplate]), 100);
+        let number = numeral(version.boilerplate);
+        let _ = write!(self.out, "</ul>\n</nav>\n<aside class=\"advertisement\">");
+        let _ = writeln!(self.out, "{advertisement}{number}</aside>");
+    }
+
+    /// Returns the footer, with the date of the last change of the boilerplate.
+    fn footer(&self, version: &PageVersion) -> String {
+        let words = self.world.text().words(self.draw([5, 0]));
+        let since = version.boilerplate_since;
+        format!("<footer><p>{words} <time datetime=\"{since}\">{since}</time></p></footer>\n")
+    }
+
+    /// Writes the main text that no other version has.
+    fn changing_text(&mut self, wanted: usize) {
+        let Some(version) = self.version else { return };
+        let n_bytes = (wanted / 4).clamp(CHANGING_BYTES_MIN, CHANGING_BYTES_MAX);
+        let piece = self.world.text().piece(self.draw([6, version.text]), n_bytes);
+        let number = numeral(version.text);
+        let _ = writeln!(self.out, "<p class=\"text\">{piece}{number}</p>");
     }
 
     /// Writes about `bytes` bytes of text, and a link.
@@ -180,9 +227,9 @@ pub fn in_charset(kind: PageKind, text: String) -> (Vec<u8>, &'static str) {
     }
 }
 
-/// Returns a sitemap or a sitemap index.
+/// Returns a sitemap or a sitemap index, as it is at `now`.
 #[must_use]
-pub fn sitemap(world: &World, at: Target) -> String {
+pub fn sitemap(world: &World, at: Target, now: Timestamp) -> String {
     let (list, entry) = match at.route {
         Route::SitemapIndex => ("sitemapindex", "sitemap"),
         _ => ("urlset", "url"),
@@ -190,7 +237,9 @@ pub fn sitemap(world: &World, at: Target) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(out, "<{list} xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">");
     for target in world.sitemap_entries(at) {
-        let _ = writeln!(out, "<{entry}><loc>{}</loc></{entry}>", world.url(target));
+        let lastmod = world.change_history(target).and_then(|history| history.lastmod(now));
+        let lastmod = lastmod.map(|at| format!("<lastmod>{at}</lastmod>")).unwrap_or_default();
+        let _ = writeln!(out, "<{entry}><loc>{}</loc>{lastmod}</{entry}>", world.url(target));
     }
     if let Some(stranger) = world.stranger_to(at) {
         let origin = world.origin(stranger);
@@ -203,8 +252,11 @@ pub fn sitemap(world: &World, at: Target) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Changes;
     use crate::names::HostRef;
+    use crate::robots::Robots;
     use crate::spec::Spec;
+    use std::time::Duration;
 
     fn page(id: u32, page: u32) -> Target {
         Target { host: HostRef::new(id), route: Route::Page(page) }
@@ -250,5 +302,122 @@ mod tests {
         let (a, b) = (html(&near, page(0, 1)), html(&near, page(0, 3)));
         assert_ne!(a, b);
         assert_eq!(a.replace("/s1/p1.html</title>", "/s3/p3.html</title>"), b);
+    }
+    const ORIGIN: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+    fn changing(boilerplate: f64) -> World {
+        let second = Duration::from_secs(1);
+        let changes = Changes::between(second, 20 * second);
+        let changes = Changes { origin_us: ORIGIN.0, boilerplate, ..changes };
+        let mut spec = Spec::demo().changes(changes);
+        spec.variety.retain(|v| !matches!(v.kind, PageKind::Redirect(_) | PageKind::Status(_)));
+        World::new(spec)
+    }
+
+    /// Returns boilerplate and main text.
+    fn parts(html: &str) -> (String, &str) {
+        let (before, rest) = html.split_once("<main>").unwrap();
+        let (main, after) = rest.split_once("</main>").unwrap();
+        (format!("{before}{after}"), main)
+    }
+
+    fn links(html: &str) -> Vec<&str> {
+        html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+    }
+
+    /// Calls `check` with two successive different versions of many pages, as HTML.
+    fn compare_versions(world: &World, check: impl Fn(&str, &str)) {
+        let mut n_pairs = 0;
+        for at in (0..60).flat_map(|id| (0..6).map(move |i| page(id, i))) {
+            let Some(history) = world.change_history(at) else { continue };
+            let version = |k: u64| history.version(ORIGIN + Duration::from_millis(700 * k));
+            let html_at = |k| html_of(world, at, Some(&version(k)));
+            for k in 0..8 {
+                if version(k).number == version(k + 1).number {
+                    assert_eq!(html_at(k), html_at(k + 1));
+                } else {
+                    check(&html_at(k), &html_at(k + 1));
+                    n_pairs += 1;
+                }
+            }
+        }
+        assert!(n_pairs > 200, "{n_pairs}");
+    }
+
+    #[test]
+    fn the_main_text_changes_with_each_version_and_nothing_else_does() {
+        compare_versions(&changing(0.0), |one, other| {
+            let ((boilerplate, main), (other_boilerplate, other_main)) = (parts(one), parts(other));
+            assert_ne!(main, other_main);
+            assert_eq!(boilerplate, other_boilerplate);
+            assert_eq!(links(one), links(other));
+        });
+    }
+
+    #[test]
+    fn changes_of_boilerplate_leave_the_main_text_as_it_is() {
+        compare_versions(&changing(1.0), |one, other| {
+            let ((boilerplate, main), (other_boilerplate, other_main)) = (parts(one), parts(other));
+            assert!(main == other_main, "{main}\n\n{other_main}");
+            for part in ["<nav>", "<aside", "<footer>"] {
+                let text =
+                    |of: &str| of.split_once(part).unwrap().1.split("</").next().map(str::to_owned);
+                assert_ne!(text(&boilerplate), text(&other_boilerplate), "{part}");
+            }
+            assert_eq!(links(one), links(other));
+        });
+    }
+
+    #[test]
+    fn all_versions_of_a_page_together_are_different() {
+        let world = changing(0.0);
+        let history = world.change_history(page(0, 0)).unwrap();
+        let version = |number| history.version(history.since(number).unwrap());
+        let mut bodies: Vec<String> =
+            (1..3_001).map(|n| html_of(&world, page(0, 0), Some(&version(n)))).collect();
+        bodies.sort();
+        bodies.dedup();
+        assert_eq!(bodies.len(), 3_000);
+    }
+
+    #[test]
+    fn links_and_sizes_are_those_of_a_web_whose_pages_do_not_change() {
+        let world = changing(0.5);
+        for at in (0..60).flat_map(|id| (0..6).map(move |i| page(id, i))) {
+            let Some(history) = world.change_history(at) else { continue };
+            let (still, moving) =
+                (html(&world, at), html_of(&world, at, Some(&history.version(ORIGIN))));
+            assert_eq!(links(&still), links(&moving));
+            let longest = still.len().max(moving.len());
+            assert!(still.len().abs_diff(moving.len()) < 1_000 + longest / 4);
+        }
+    }
+
+    #[test]
+    fn sitemaps_date_pages_that_change() {
+        let sitemap_of = |changes| {
+            let spec = Spec { changes, ..Spec::new(3).robots(Robots::Sitemaps(3)) };
+            let at = Target { host: HostRef::new(0), route: Route::Sitemap(0) };
+            sitemap(&World::new(spec), at, ORIGIN + Duration::from_secs(9))
+        };
+        let minute = Duration::from_secs(60);
+        let changes = Changes { origin_us: ORIGIN.0, ..Changes::between(minute, minute) };
+        let none = sitemap_of(Some(Changes { lastmod: 0.0, ..changes }));
+        assert_eq!(none, sitemap_of(None));
+        assert!(!none.contains("<lastmod>"));
+        let lies = sitemap_of(Some(Changes { lastmod: 0.0, lastmod_lies: 1.0, ..changes }));
+        assert_eq!(
+            lies.matches("</loc><lastmod>2023-11-14T22:13:29.000000Z</lastmod></url>").count(),
+            3
+        );
+        let truth = sitemap_of(Some(changes));
+        let at = Target { host: HostRef::new(0), route: Route::Hidden(1) };
+        let world = World::new(Spec::new(3).robots(Robots::Sitemaps(3)).changes(changes));
+        let since =
+            world.change_history(at).unwrap().version(ORIGIN + Duration::from_secs(9)).since;
+        assert!(
+            truth.contains(&format!("/hidden/1.html</loc><lastmod>{since}</lastmod></url>")),
+            "{truth}"
+        );
     }
 }

@@ -8,7 +8,8 @@ use std::io;
 use std::pin::Pin;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// Returns the head of `answer` with this Content-Length.
+/// Returns the head of `answer` with this Content-Length. A 304 has none, because it would be that of
+/// the page (RFC 9110 section 8.6).
 #[must_use]
 pub fn head(answer: &SimResponse, content_length: Option<usize>) -> String {
     let mut head = String::with_capacity(256);
@@ -17,7 +18,7 @@ pub fn head(answer: &SimResponse, content_length: Option<usize>) -> String {
     for (name, value) in &answer.headers {
         let _ = write!(head, "{name}: {value}\r\n");
     }
-    if let Some(length) = content_length {
+    if let Some(length) = content_length.filter(|_| answer.status != 304) {
         let _ = write!(head, "Content-Length: {length}\r\n");
     }
     head.push_str(if answer.keep_alive { "\r\n" } else { "Connection: close\r\n\r\n" });

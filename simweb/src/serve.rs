@@ -30,7 +30,7 @@ pub struct Ready {
     pub seeds: Vec<String>,
     /// Networks that the visitor must be allowed to contact.
     pub networks: Vec<String>,
-    /// The spec with its ports filled in, for the judge.
+    /// The spec with its ports, and the origin of its changes, filled in, for the judge.
     pub spec: Spec,
 }
 

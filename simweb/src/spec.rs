@@ -1,6 +1,7 @@
 //! The description of a whole web, from which every page, name and robots.txt follows. It is plain
 //! data, so a test can pass it to another process as JSON.
 
+use crate::changes::Changes;
 use crate::character::{Character, PageKind};
 use crate::network::Network;
 use crate::robots::Robots;
@@ -66,6 +67,9 @@ pub struct Spec {
     pub seeds: SeedChoice,
     /// Product token of the visitor in robots.txt.
     pub agent: String,
+    /// Changes of pages; `None` if they never change and have no validators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
 }
 
 /// A kind of page and its share of the pages.
@@ -137,6 +141,7 @@ impl Default for Spec {
             hosts: Vec::new(),
             seeds: SeedChoice::Domains,
             agent: "crivello".to_owned(),
+            changes: None,
         }
     }
 }
@@ -211,6 +216,13 @@ impl Spec {
     #[must_use]
     pub fn portion(mut self, share: f64, kind: PageKind) -> Self {
         self.variety.push(KindShare { kind, share });
+        self
+    }
+
+    /// Lets pages change.
+    #[must_use]
+    pub fn changes(mut self, changes: Changes) -> Self {
+        self.changes = Some(changes);
         self
     }
 

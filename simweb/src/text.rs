@@ -74,6 +74,22 @@ impl Text {
     }
 }
 
+/// Returns a sentence that no other number has. It has no digits, because a visitor may ignore
+/// those.
+#[must_use]
+pub fn numeral(mut n: u64) -> String {
+    let mut sentence = String::from("Numero");
+    loop {
+        sentence.push(' ');
+        sentence.push_str(SYLLABLES[(n % 32) as usize]);
+        n /= 32;
+        if n == 0 {
+            sentence.push_str(". ");
+            return sentence;
+        }
+    }
+}
+
 /// Returns an item by the inverse of Zipf's distribution function: rank = N^u.
 fn zipf(from: &[String], h: u64) -> &str {
     let rank = (from.len() as f64).powf(unit(h)) as usize - 1;
@@ -104,5 +120,15 @@ mod tests {
             assert!(piece.len() <= 600 && piece.ends_with(". "), "{piece}");
             assert!(!text.words(hash(8, &[i])).is_empty());
         }
+    }
+
+    #[test]
+    fn each_number_has_its_own_sentence() {
+        let numbers = (0..40_000).chain((1..1_000).map(|n| n << 40));
+        let mut sentences: Vec<String> = numbers.map(numeral).collect();
+        let n_sentences = sentences.len();
+        sentences.sort();
+        sentences.dedup();
+        assert_eq!(sentences.len(), n_sentences);
     }
 }

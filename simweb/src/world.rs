@@ -23,6 +23,8 @@ pub(crate) mod draw {
     pub const LINK: u64 = 15;
     pub const BODY: u64 = 16;
     pub const TEXT: u64 = 17;
+    pub const CHANGES: u64 = 18;
+    pub const LASTMOD: u64 = 19;
 }
 
 /// A place in the web, which a URL names.
@@ -302,7 +304,7 @@ impl World {
 static TOO_MANY_HOPS: Robots = Robots::Redirects { hops: u8::MAX, to: None };
 
 /// Returns the item at `at`, where each covers its share of 0 to 1, in order.
-fn pick<T>(shares: impl IntoIterator<Item = (f64, T)>, mut at: f64) -> Option<T> {
+pub(crate) fn pick<T>(shares: impl IntoIterator<Item = (f64, T)>, mut at: f64) -> Option<T> {
     let found = shares.into_iter().find(|(share, _)| {
         at -= share;
         at < 0.0

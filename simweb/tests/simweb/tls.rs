@@ -3,7 +3,7 @@
 use reqwest::{Certificate, Client, StatusCode, Version};
 use simweb::{Character, Manner, SimWeb, Spec};
 
-fn client(web: &SimWeb, http2: bool) -> Client {
+pub fn client(web: &SimWeb, http2: bool) -> Client {
     let pem = web.authority_pem().expect("an authority");
     let root = Certificate::from_pem(pem.as_bytes()).expect("a certificate");
     let mut builder = Client::builder().no_proxy().tls_certs_only([root]);

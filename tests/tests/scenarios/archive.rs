@@ -55,6 +55,7 @@ fn sent(world: &World, responder: &Responder, url: &str) -> SimResponse {
         host: simweb::http1::host_name(authority),
         path: rest[authority.len()..].to_owned(),
         accept_encoding: ACCEPTED.to_owned(),
+        ..Request::default()
     };
     responder.answer(world, &request, crivello_common::time::Timestamp::ZERO)
 }
