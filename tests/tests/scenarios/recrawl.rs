@@ -6,9 +6,13 @@
 
 use crivello_tests::warc::Archive;
 use crivello_tests::{Cluster, Scene, is_page, seed};
-use simweb::{Pace, Robots, Spec, judge_pace};
-use std::collections::BTreeMap;
+use simweb::changes::Changes;
+use simweb::freshness::FreshnessReport;
+use simweb::world::World;
+use simweb::{Entry, Pace, Robots, Spec, judge_pace};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use test_size::sized;
 
 const DELAY: Duration = Duration::from_millis(20);
 
@@ -17,7 +21,7 @@ fn spec() -> Spec {
 }
 
 /// Returns the number of requests for each page.
-fn fetches(entries: &[simweb::Entry]) -> BTreeMap<String, usize> {
+fn fetches(entries: &[Entry]) -> BTreeMap<String, usize> {
     let mut fetches = BTreeMap::new();
     for entry in entries.iter().filter(|entry| is_page(entry)) {
         *fetches.entry(entry.url()).or_default() += 1;
@@ -26,7 +30,7 @@ fn fetches(entries: &[simweb::Entry]) -> BTreeMap<String, usize> {
 }
 
 /// Returns the requests of one page in each interval that are closer than half of the interval.
-fn too_early(entries: &[simweb::Entry], interval: Duration) -> Vec<String> {
+fn too_early(entries: &[Entry], interval: Duration) -> Vec<String> {
     let mut last = BTreeMap::new();
     let mut early = Vec::new();
     for entry in entries.iter().filter(|entry| is_page(entry)) {
@@ -121,4 +125,95 @@ fn a_cluster_comes_back_to_its_pages_through_joins_and_deaths() {
     assert_eq!(early.len(), n_early, "a death repeats a fetch more than once: {early:?}");
     let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &entries);
     assert!(pace.is_clean(), "{pace}");
+}
+
+/// Unmodified pages are answered with 304, and archived as revisits of their last response.
+#[test]
+fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
+    let changes = Changes { never: 1.0, ..Changes::default() };
+    let scene = Scene::new(spec().changes(changes))
+        .delays("20ms", "0ms")
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=3s")
+        .set("recrawl.interval-min=1s");
+    let mut child = scene.start();
+    let watched = scene.watch(&mut child);
+    let n_unmodified =
+        || scene.web.log().entries().iter().filter(|entry| entry.is_not_modified()).count();
+    let _ = watched.until(Duration::from_millis(200), |_| n_unmodified() > 60);
+    child.stop();
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+
+    let archive = Archive::read(&scene.out());
+    let dates: BTreeSet<(&str, &str)> = archive
+        .of_kind("response")
+        .map(|record| (record.url(), record.must("WARC-Date")))
+        .collect();
+    let mut n_revisits = 0;
+    for record in archive.of_kind("revisit") {
+        let profile = record.must("WARC-Profile");
+        if !profile.ends_with("/server-not-modified") {
+            continue;
+        }
+        n_revisits += 1;
+        assert_eq!(record.status(), 304);
+        assert_eq!(record.must("WARC-Refers-To-Target-URI"), record.url());
+        let refers_to = (record.url(), record.must("WARC-Refers-To-Date"));
+        let seconds = |date: &str| date.get(..19).map(str::to_owned);
+        let is_there = |(url, date): &(&str, &str)| {
+            *url == refers_to.0 && seconds(date) == seconds(refers_to.1)
+        };
+        assert!(dates.iter().any(is_there), "{refers_to:?} is not archived");
+        assert_eq!(record.field("WARC-Payload-Digest"), None);
+    }
+    assert!(n_revisits > 50, "{n_revisits} revisits");
+}
+
+/// Runs a crawl over a changing web for a while. Returns the share of time in which copies were fresh in
+/// the second half, and the number of fetches.
+fn freshness(seed: u64, seconds: u64, sets: &[&str]) -> (f64, u64) {
+    let web = Spec::new(seed).size(2, 2, 15).ips(4).robots(Robots::Empty);
+    let changes = Changes {
+        never: 0.3,
+        ..Changes::between(Duration::from_secs(3), Duration::from_secs(600))
+    };
+    let scene = Scene::new(web.changes(changes)).delays("10ms", "0ms");
+    let scene = sets.iter().fold(scene, |scene, set| scene.set(set));
+    let scene = scene.set("recrawl.interval-min=1s").within(Duration::from_secs(seconds + 60));
+    let mut child = scene.start();
+    let watched = scene.watch(&mut child);
+    let begun = scene.web.log().now();
+    let half = begun + Duration::from_secs(seconds / 2);
+    let end = begun + Duration::from_secs(seconds);
+    let _ = watched.until(Duration::from_millis(200), |_| scene.web.log().now() > end);
+    child.stop();
+    let _ = scene.end(child);
+    let (entries, world) = (scene.web.log().entries(), World::new(scene.web.spec().clone()));
+    let fresh = |until| {
+        let report = FreshnessReport::until(&world, &entries, until);
+        let sum = |of: fn(&simweb::freshness::PageFreshness) -> Duration| {
+            report.pages.values().map(|page| of(page).as_secs_f64()).sum::<f64>()
+        };
+        (sum(|page| page.fresh), sum(|page| page.observed))
+    };
+    let (before, after) = (fresh(half), fresh(end));
+    let n_fetches = entries.iter().filter(|entry| entry.version.is_some()).count();
+    ((after.0 - before.0) / (after.1 - before.1), n_fetches as u64)
+}
+
+/// With estimated rates, from the web's own log. Only at the full size, because it takes minutes.
+#[test]
+fn an_adaptive_crawl_is_fresher_than_equal_intervals_at_the_same_rate() {
+    let seconds = sized(0, 120);
+    if seconds == 0 {
+        return;
+    }
+    let seed = seed();
+    let (adaptive, n_adaptive) =
+        freshness(seed, seconds, &["recrawl.policy=adaptive", "recrawl.rate=4.0"]);
+    let (fixed, n_fixed) =
+        freshness(seed, seconds, &["recrawl.policy=fixed", "recrawl.interval=15s"]);
+    println!("adaptive {adaptive:.3} ({n_adaptive} fetches), fixed {fixed:.3} ({n_fixed})");
+    assert!(adaptive > fixed, "adaptive {adaptive}, fixed {fixed}");
 }
