@@ -34,6 +34,11 @@ impl CompletionWatch {
     }
 }
 
+/// Returns true if the crawl comes back to its pages, so that it is never complete.
+pub fn has_no_end(answers: &AgentStatuses) -> bool {
+    answers.values().flatten().any(|status| status.snapshot.recrawl.is_some())
+}
+
 /// Returns a text that explains why a crawl is not known to be complete.
 pub fn why(busy: &NotDone, view: &View) -> String {
     let name = |id: AgentId| view.agent(id).map_or_else(|| id.to_string(), |a| a.name.clone());

@@ -1,7 +1,7 @@
 //! `crivello wait`: waits until a crawl has nothing left to do.
 
 use crate::args::cluster::WaitArgs;
-use crate::cluster::completion_watch::{CompletionWatch, why};
+use crate::cluster::completion_watch::{CompletionWatch, has_no_end, why};
 use crate::cluster::statuses::{AgentStatuses, query_statuses};
 use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit, usage};
@@ -86,7 +86,7 @@ impl Waiter {
             )));
         }
         let answers = query_statuses(&self.clients, &listing).await;
-        if answers.values().flatten().any(|status| status.snapshot.recrawl.is_some()) {
+        if has_no_end(&answers) {
             return Err(CliError::Internal(anyhow!(
                 "this crawl has no end, because it comes back to its pages (recrawl.policy). To fetch \
                  each page once: `crivello set recrawl.policy=none`"

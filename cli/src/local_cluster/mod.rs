@@ -13,7 +13,7 @@ pub mod run_loop;
 mod totals;
 
 use crate::args::cluster::HttpArgs;
-use crate::cluster::completion_watch::CompletionWatch;
+use crate::cluster::completion_watch::{CompletionWatch, has_no_end};
 use crate::cluster::statuses::{are_settled, query_statuses};
 use crate::cluster::{CoordinatorApi, Credentials, MemberList, client};
 use crate::dashboard;
@@ -231,7 +231,7 @@ impl LocalCluster {
                     Ok(listing) => {
                         let answers = query_statuses(&clients, &listing).await;
                         let done = watch.check(&listing, &answers).is_ok();
-                        if done && !members.is_stale {
+                        if done && !members.is_stale && !has_no_end(&answers) {
                             return;
                         }
                     }
