@@ -165,6 +165,7 @@ impl Agent {
             links,
             discards,
             traced: None,
+            signs: None,
         }
     }
 }

@@ -343,6 +343,7 @@ impl World {
             links: links.into_iter().map(|link| self.web.found(link)).collect(),
             discards: DiscardTally::default(),
             traced: None,
+            signs: None,
         };
         self.nodes[node].open.pages.push((fetched, None));
     }
