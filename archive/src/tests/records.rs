@@ -2,7 +2,7 @@
 
 use super::reader::{Read, read_warc, verifies};
 use super::responses::{NOON, response, settings};
-use crate::{OriginalCapture, Truncation, WarcDigest, WarcRecord};
+use crate::{OriginalCapture, RevisitReason, Truncation, WarcDigest, WarcRecord};
 use crivello_common::config::DigestKind;
 
 fn read(records: &[WarcRecord]) -> Vec<Read> {
@@ -42,7 +42,8 @@ fn a_response_keeps_its_payload_as_sent() {
 #[test]
 fn a_revisit_keeps_the_head_and_drops_the_payload() {
     let response = response("http://example.com/second", &[("content-length", b"4")], b"same");
-    let original = OriginalCapture { url: "http://example.com/first", at: NOON };
+    let reason = RevisitReason::SamePayload;
+    let original = OriginalCapture { url: "http://example.com/first", at: NOON, reason };
     let records = response.records(&settings(), Some(&original), &[]);
     let revisit = &read(&records)[0];
     assert_eq!(revisit.kind(), "revisit");
@@ -55,6 +56,28 @@ fn a_revisit_keeps_the_head_and_drops_the_payload() {
     assert!(verifies(revisit.field("WARC-Payload-Digest").unwrap(), b"same"));
     assert_eq!(revisit.http(), ("HTTP/1.1 200 OK\r\ncontent-length: 4".to_owned(), &b""[..]));
     assert_eq!(records[0].index.as_ref().unwrap().mime, "warc/revisit");
+}
+
+#[test]
+fn a_page_that_is_not_modified_is_a_revisit_without_a_payload_digest() {
+    let mut response = response("http://example.com/", &[("etag", b"\"1\"")], b"");
+    response.status = 304;
+    let reason = RevisitReason::NotModified;
+    let original = OriginalCapture { url: "http://example.com/", at: NOON, reason };
+    let records = response.records(&settings(), Some(&original), &[]);
+    let revisit = &read(&records)[0];
+    assert_eq!(revisit.kind(), "revisit");
+    assert_eq!(
+        revisit.field("WARC-Profile"),
+        Some("http://netpreserve.org/warc/1.1/revisit/server-not-modified")
+    );
+    assert_eq!(revisit.field("WARC-Refers-To-Target-URI"), Some("http://example.com/"));
+    assert_eq!(revisit.field("WARC-Refers-To-Date"), Some("2026-11-20T12:00:00.123456Z"));
+    assert_eq!(revisit.field("WARC-Payload-Digest"), None);
+    assert_eq!(revisit.field("WARC-Truncated"), None);
+    let index = records[0].index.as_ref().unwrap();
+    assert_eq!((index.mime.as_str(), index.status), ("warc/revisit", 304));
+    assert_eq!(index.digest, "-");
 }
 
 #[test]

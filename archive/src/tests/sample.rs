@@ -2,7 +2,7 @@
 
 use super::reader::check_archive;
 use super::responses::{NOON, Response, open, response, settings};
-use crate::{OriginalCapture, Truncation, WarcRecord};
+use crate::{OriginalCapture, RevisitReason, Truncation, WarcRecord};
 use crivello_common::config::{DigestKind, Store};
 use crivello_common::url::CrawlUrl;
 use flate2::{Compression, write::GzEncoder};
@@ -58,7 +58,8 @@ fn pages(settings: &Store) -> Vec<Vec<WarcRecord>> {
         response.at = NOON + Duration::from_secs(nth as u64);
         pages.push(response.records(settings, None, &["http://example.com/y"]));
         let url = response.url.as_str().to_owned();
-        let original = OriginalCapture { url: &url, at: response.at };
+        let reason = RevisitReason::SamePayload;
+        let original = OriginalCapture { url: &url, at: response.at, reason };
         response.url = CrawlUrl::parse(&format!("http://copy.example.net/{nth}")).unwrap();
         response.at = NOON + Duration::from_secs(1000 + nth as u64);
         pages.push(response.records(settings, Some(&original), &[]));
