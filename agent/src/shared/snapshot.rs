@@ -4,12 +4,13 @@ use super::Shared;
 use super::idle_times::IdleReason;
 use crate::limits::PIPELINE_PAGES_MAX;
 use crate::progress::{Evidence, HostGauges, Snapshot};
+use crivello_common::bottleneck::Bottleneck;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Returns the state of a crawl at this moment.
 pub fn snapshot(shared: &Shared) -> Snapshot {
     let (totals, _) = shared.status.totals.lock().clone();
-    let workbench = *shared.status.workbench.lock();
+    let (workbench, recrawl) = (*shared.status.workbench.lock(), *shared.status.recrawl.lock());
     let (unparsed, uncommitted) = shared.pipeline.pages();
     let visits = shared.status.visits.load(Relaxed) as u64;
     let hosts = HostGauges {
@@ -59,8 +60,12 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         visits,
         pipeline_pages: (unparsed + uncommitted) as u64,
         pages_left: shared.page_budget.cluster_left(totals.pages),
-        pace: evidence.pace(),
-        recrawl: *shared.status.recrawl.lock(),
+        pace: match evidence.pace() {
+            // Pages wait for their next fetch.
+            Bottleneck::Seeds if recrawl.is_some() => Bottleneck::NoneDue,
+            pace => pace,
+        },
+        recrawl,
     }
 }
 

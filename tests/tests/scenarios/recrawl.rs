@@ -15,6 +15,8 @@ use std::time::Duration;
 use test_size::sized;
 
 const DELAY: Duration = Duration::from_millis(20);
+/// Longest wait for what the crawl must do.
+const WAIT_MAX: Duration = Duration::from_secs(180);
 
 fn spec() -> Spec {
     Spec::new(seed()).size(3, 2, 8).ips(6).robots(Robots::standard())
@@ -44,6 +46,16 @@ fn too_early(entries: &[Entry], interval: Duration) -> Vec<String> {
     early
 }
 
+/// Waits until a condition holds.
+fn until(scene: &Scene, what: &str, is_so: impl Fn() -> bool) {
+    let begun = scene.web.log().now();
+    while !is_so() {
+        let waited = scene.web.log().now().since(begun);
+        assert!(waited < WAIT_MAX, "never: {what}\n{}", scene.log());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
     let interval = Duration::from_secs(4);
@@ -54,11 +66,9 @@ fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
         .set("recrawl.interval-min=1s")
         .set("recrawl.errors-interval=4s")
         .set("limits.pages-per-host-max=6");
-    let mut child = scene.start();
-    let pages = |scene: &Scene| fetches(&scene.web.log().entries());
-    let watched = scene.watch(&mut child);
-    let _ = watched.until(Duration::from_millis(200), |_| {
-        let pages = pages(&scene);
+    let child = scene.start();
+    until(&scene, "most pages are fetched four times", || {
+        let pages = fetches(&scene.web.log().entries());
         pages.len() > 10 && pages.values().filter(|&&n| n >= 4).count() * 10 > pages.len() * 9
     });
     child.stop();
@@ -136,11 +146,10 @@ fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
         .set("recrawl.policy=fixed")
         .set("recrawl.interval=3s")
         .set("recrawl.interval-min=1s");
-    let mut child = scene.start();
-    let watched = scene.watch(&mut child);
+    let child = scene.start();
     let n_unmodified =
         || scene.web.log().entries().iter().filter(|entry| entry.is_not_modified()).count();
-    let _ = watched.until(Duration::from_millis(200), |_| n_unmodified() > 60);
+    until(&scene, "60 answers are 304", || n_unmodified() > 60);
     child.stop();
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
@@ -181,12 +190,11 @@ fn freshness(seed: u64, seconds: u64, sets: &[&str]) -> (f64, u64) {
     let scene = Scene::new(web.changes(changes)).delays("10ms", "0ms");
     let scene = sets.iter().fold(scene, |scene, set| scene.set(set));
     let scene = scene.set("recrawl.interval-min=1s").within(Duration::from_secs(seconds + 60));
-    let mut child = scene.start();
-    let watched = scene.watch(&mut child);
+    let child = scene.start();
     let begun = scene.web.log().now();
     let half = begun + Duration::from_secs(seconds / 2);
     let end = begun + Duration::from_secs(seconds);
-    let _ = watched.until(Duration::from_millis(200), |_| scene.web.log().now() > end);
+    until(&scene, "the time is over", || scene.web.log().now() > end);
     child.stop();
     let _ = scene.end(child);
     let (entries, world) = (scene.web.log().entries(), World::new(scene.web.spec().clone()));
