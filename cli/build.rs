@@ -1,5 +1,5 @@
 //! Compression of the program's debug information: line tables of our own code, for backtraces.
-//! They are about 60 MB uncompressed. The standard library decompresses them when it prints a
+//! They are about 30 MB uncompressed. The standard library decompresses them when it prints a
 //! backtrace.
 
 fn main() {

@@ -29,7 +29,7 @@ impl Load {
     const fn permits(self) -> usize {
         match self {
             Self::Light => POOL / 8,
-            Self::Medium => POOL / 5,
+            Self::Medium => POOL / 4,
             Self::Half => POOL / 2,
             Self::All => POOL,
         }

@@ -3,7 +3,7 @@
 use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_common::time::Timestamp;
 use crivello_tests::cluster::Way;
-use crivello_tests::{Cluster, is_page};
+use crivello_tests::{Cluster, Load, Permits, is_page};
 use std::time::Duration;
 
 /// Cuts an agent off: `cut` sets its connections to `way`. It must stop before its successors begin,
@@ -102,6 +102,7 @@ const RATE_LEFT_MIN: f64 = 0.7;
 /// Simulates an agent on a slow disk, which hangs most of the time, by suspending its process.
 #[test]
 fn an_agent_that_hangs_most_of_the_time_slows_nobody_else() {
+    let _permits = Permits::take(Load::All);
     let mut cluster = cluster(web(40)).start_until(3, 0.1);
     let rate_until = |cluster: &mut Cluster, share: f64| {
         let begun = cluster.web.log().now();
