@@ -242,10 +242,10 @@ impl PageHistory {
             last_change: u32::from_be_bytes([c0, c1, c2, c3]),
             visits: u16::from_be_bytes([v0, v1]),
             changes: u16::from_be_bytes([n0, n1]),
-            evidence: ChangeEvidence::new(
+            evidence: stored(ChangeEvidence::new(
                 from_short_float([e0, e1, e2]),
                 from_short_float([t0, t1, t2]),
-            ),
+            )),
             prior_shape,
             prior_time: u16::from_be_bytes([p0, p1]),
             weight,

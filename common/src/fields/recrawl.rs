@@ -25,7 +25,8 @@ impl IntervalRule {
             return Err("empty; write a duration such as \"7d\"".to_owned());
         }
         // An expression is more than a number and a unit.
-        if text.chars().all(|c| c.is_alphanumeric() || c == '.') {
+        let is_quantity = |c: char| c.is_alphanumeric() || c == '.';
+        if text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_quantity) {
             let interval = parse_duration(text).map_err(|error| error.to_string())?;
             return Ok(Self::Constant(interval));
         }

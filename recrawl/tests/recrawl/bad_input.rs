@@ -44,6 +44,7 @@ proptest! {
         is_gone: bool,
     ) {
         let mut page = PageHistory::from_bytes(&bytes);
+        prop_assert_eq!(PageHistory::from_bytes(&page.to_bytes()), page);
         prop_assert!(page.due(&policy, threshold, &context.signals).is_finite());
         page.record_visit(now, ChangeSeen::Changed { age }, &context);
         page.record_signal();

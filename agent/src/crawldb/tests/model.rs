@@ -89,7 +89,7 @@ pub struct Model {
     pub changes: Vec<Fact>,
     /// True if other agents' facts are among the rows.
     merged: bool,
-    /// True if the priorities have been changed.
+    /// True if the priorities have been changed, or facts with others were merged.
     is_prioritized: bool,
     /// URLs that were on the workbench at some time: a change of priorities may have skipped them.
     handed_out: BTreeSet<UrlHash>,

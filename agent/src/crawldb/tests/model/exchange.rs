@@ -3,7 +3,9 @@
 use super::Model;
 use crate::crawldb::ExportCursor;
 use crate::crawldb::frontier::END_OF_QUEUE;
-use crate::messages::{Commit, Fact, GroupRole, RobotsRecord, RoleRows, ToFrontier, ToWorkbench};
+use crate::messages::{
+    Commit, Fact, GroupRole, PRIORITY_DEFAULT, RobotsRecord, RoleRows, ToFrontier, ToWorkbench,
+};
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::{HostRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Family, GroupState, Row, keys};
@@ -182,8 +184,15 @@ impl Model {
 
     pub fn import(&mut self, facts: &[Fact]) {
         for fact in facts {
-            if let Fact::Host { host, name, .. } = fact {
-                self.names.insert(*host, name.clone());
+            match fact {
+                Fact::Host { host, name, .. } => {
+                    self.names.insert(*host, name.clone());
+                }
+                // It may come before what is handed out already.
+                Fact::Queued { url, .. } if url.queue_key.priority != PRIORITY_DEFAULT => {
+                    self.is_prioritized = true;
+                }
+                _ => {}
             }
         }
         self.merged = true;
