@@ -252,8 +252,7 @@ impl RecrawlState {
                     PageEnd::Response { status, .. } => status,
                     _ => 0,
                 };
-                let at = Timestamp::from_secs(page.at.as_secs());
-                Some(LastCapture { by: me, at, status, record })
+                Some(LastCapture { by: me, at: page.at, status, record })
             }
         };
         let due = timestamp(now + self.interval(row, signs, &history));

@@ -34,7 +34,7 @@ pub struct Revisit {
 pub struct LastCapture {
     /// The agent that has it in its archive.
     pub by: AgentId,
-    /// Start of the request, in whole seconds.
+    /// Start of the request: the date of the record.
     pub at: Timestamp,
     /// The HTTP status.
     pub status: u16,
@@ -118,7 +118,7 @@ impl Revisit {
             w.rest(&content.to_be_bytes());
         }
         if let Some(LastCapture { by, at, status, .. }) = self.capture {
-            w.number(u64::from(by.0)).number(at.as_secs()).number(u64::from(status));
+            w.number(u64::from(by.0)).number(at.0).number(u64::from(status));
         }
         if let Some((serial, offset)) = record {
             w.number(u64::from(serial)).number(offset);
@@ -148,7 +148,7 @@ impl Revisit {
             revisit.content = Some(u64::from_be_bytes(r.array()?));
         }
         if has(HAS_CAPTURE) {
-            let (by, at, status) = (AgentId(r.small()?), read_seconds(&mut r)?, r.small()?);
+            let (by, at, status) = (AgentId(r.small()?), Timestamp(r.number()?), r.small()?);
             let record = match has(HAS_RECORD) {
                 true => Some((r.small()?, r.number()?)),
                 false => None,
@@ -200,7 +200,7 @@ mod tests {
             signals: SignalModel::NONE,
             weight: 1.0,
         };
-        let at = Timestamp::from_secs(1_700_000_000);
+        let at = Timestamp(1_700_000_000_123_456);
         Revisit {
             generation: 7,
             moved_in: 900,
