@@ -4,7 +4,7 @@ use crate::log::Entry;
 use crate::names::is_within;
 use crate::report::{Judgment, RequestPair, Violation};
 use crate::route::Route;
-use crivello_common::time::micros;
+use crivello_common::time::{Timestamp, micros};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -105,6 +105,8 @@ struct Last {
     n_vague: u32,
     url: String,
     host: String,
+    /// Sender and times of the latest request.
+    sender: String,
 }
 
 impl Last {
@@ -126,6 +128,7 @@ impl Last {
         }
         self.robots = Route::parse(&entry.path).is_some_and(Route::is_robots);
         self.url = entry.url();
+        self.sender = sender(entry);
         self.host.clone_from(&entry.host);
     }
 
@@ -133,13 +136,22 @@ impl Last {
     fn pair(&self, at: &impl ToString, next: &Entry, wanted_us: u64) -> RequestPair {
         let gap_us = self.gap(next.start);
         let (first, second) = (self.url.clone(), next.url());
-        RequestPair { at: at.to_string(), first, second, gap_us, wanted_us }
+        let senders = format!("{}, {}", self.sender, sender(next));
+        RequestPair { at: at.to_string(), first, second, gap_us, wanted_us, senders }
     }
 
     /// Returns the microseconds since the end of the latest request; negative if it had not ended.
     fn gap(&self, start: u64) -> i64 {
         signed(start) - signed(self.busy_until.max(self.broken_start))
     }
+}
+
+/// Returns who sent a request, and when it was read and answered.
+fn sender(entry: &Entry) -> String {
+    let by = entry.process.map_or_else(|| "?".to_owned(), |process| process.to_string());
+    let end = if entry.complete { "answered" } else { "broken off" };
+    let (start, took) = (Timestamp(entry.start), entry.end.saturating_sub(entry.start));
+    format!("process {by} at {start}, {end} after {took} us")
 }
 
 fn signed(micros: u64) -> i64 {

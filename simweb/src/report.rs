@@ -67,6 +67,8 @@ pub struct RequestPair {
     pub gap_us: i64,
     /// Required time, in microseconds.
     pub wanted_us: u64,
+    /// Sender and times of both.
+    pub senders: String,
 }
 
 /// A limit that a set of pages exceeds.
@@ -111,10 +113,11 @@ impl fmt::Display for Violation {
             | Self::BeforeRobots(url) => f.write_str(url),
             Self::Repeated { url, n_times } => write!(f, "{url}, {n_times} times"),
             Self::HostGap(pair) | Self::IpGap(pair) => {
-                let RequestPair { at, first, second, gap_us, wanted_us } = pair;
+                let RequestPair { at, first, second, gap_us, wanted_us, senders } = pair;
                 write!(
                     f,
-                    "{at}: {gap_us} us instead of {wanted_us} us between {first} and {second}"
+                    "{at}: {gap_us} us instead of {wanted_us} us between {first} and {second} \
+                     ({senders})"
                 )
             }
             Self::HostOverlap(pair) | Self::IpOverlap(pair) => {
