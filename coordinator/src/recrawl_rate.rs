@@ -118,7 +118,7 @@ mod tests {
         let rate = RecrawlRate::default();
         let (one, settings) = (view(1, &[1]), settings(1.0, 1));
         for bad in [
-            v1::RecrawlDemand { first: 300, ..demand(1.0) },
+            v1::RecrawlDemand { first: 400, ..demand(1.0) },
             v1::RecrawlDemand { rates: vec![1.0], ..demand(1.0) },
             v1::RecrawlDemand { rates: vec![f32::NAN; REPORT_POINTS], ..demand(1.0) },
         ] {

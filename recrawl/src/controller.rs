@@ -94,10 +94,10 @@ impl ThresholdController {
         Some((bounds.0 * bounds.1).sqrt())
     }
 
-    /// Returns the threshold of an agent that knows no demand, not even its own: the lowest. The first
-    /// pages are due after the shortest interval, so the first threshold that is computed counts.
+    /// Returns the threshold of an agent that knows no demand, not even its own: an unknown page of
+    /// weight 1 is due after three quarters of an hour. The first threshold that is computed counts.
     #[must_use]
     pub fn initial_threshold() -> f64 {
-        grid_threshold(0)
+        4.0
     }
 }

@@ -13,16 +13,18 @@ use crate::page::PageHistory;
 use crate::threshold::ThresholdPolicy;
 
 /// Number of thresholds of the grid.
-pub const POINTS: usize = 256;
+pub const POINTS: usize = 384;
 /// Logarithms to the base 2 of the lowest threshold, and of the ratio of neighbors.
-const GRID: (f64, f64) = (2.0, 0.125);
+const GRID: (f64, f64) = (-18.0, 0.125);
 /// Number of thresholds of a report. They span a factor of eight.
 pub const REPORT_POINTS: usize = 24;
 /// Bounds of the slope by which a report is continued beyond its thresholds: that of the logarithm of
 /// the demand by the logarithm of the threshold.
 const SLOPES: (f64, f64) = (-2.0, -0.3);
 
-/// Returns a threshold of the grid: `4 · 2^(point/8)`, in units of weight times seconds.
+/// Returns a threshold of the grid: `2^(point/8 − 18)`, in units of weight times seconds. The lowest is
+/// for few pages that hardly change and may be fetched each second, the highest for intervals of
+/// decades.
 #[must_use]
 pub fn grid_threshold(point: usize) -> f64 {
     (GRID.0 + GRID.1 * point as f64).exp2()
@@ -34,7 +36,7 @@ fn grid_position(threshold: f64) -> f64 {
     if position.is_nan() { 0.0 } else { position.clamp(0.0, (POINTS - 1) as f64) }
 }
 
-/// Sums over pages, in fetches per second, at the thresholds of the grid: 2 KiB.
+/// Sums over pages, in fetches per second, at the thresholds of the grid: 3 KiB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DemandSums {
     n_pages: u64,
