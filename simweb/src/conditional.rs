@@ -13,7 +13,7 @@ pub struct Conditions {
 
 /// The validators of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validators {
+pub struct PageValidators {
     /// The entity tag, with its quotes and, if it is weak, with `W/` before them.
     pub etag: Option<String>,
     /// `Last-Modified`, in seconds since 1970.
@@ -57,7 +57,7 @@ impl Conditions {
     /// Returns whether a page with these validators is answered with 304. A known `If-None-Match`
     /// decides alone (section 13.2.2).
     #[must_use]
-    pub fn is_not_modified(&self, current: &Validators, evaluated: Evaluated) -> bool {
+    pub fn is_not_modified(&self, current: &PageValidators, evaluated: Evaluated) -> bool {
         if let Some(list) = self.if_none_match.as_deref().filter(|_| evaluated.if_none_match) {
             return list.trim() == "*" || current.etag.as_deref().is_some_and(|e| has(list, e));
         }
@@ -72,7 +72,7 @@ impl Conditions {
     }
 }
 
-impl Validators {
+impl PageValidators {
     /// Returns the header fields of the validators.
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
@@ -119,10 +119,10 @@ mod tests {
         conditions
     }
 
-    fn page(etag: &str, last_modified: u64) -> Validators {
+    fn page(etag: &str, last_modified: u64) -> PageValidators {
         let etag = (!etag.is_empty()).then(|| etag.to_owned());
         let last_modified = (last_modified > 0).then_some(last_modified);
-        Validators { etag, last_modified, is_date_exact: true }
+        PageValidators { etag, last_modified, is_date_exact: true }
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_date_that_two_versions_share_is_no_reason_for_304() {
-        let current = Validators { is_date_exact: false, ..page("", AT) };
+        let current = PageValidators { is_date_exact: false, ..page("", AT) };
         assert!(!conditions(&[("If-Modified-Since", LATER)]).is_not_modified(&current, BOTH));
     }
 
@@ -196,6 +196,6 @@ mod tests {
         let date = ("Last-Modified", DATE.to_owned());
         assert_eq!(page("W/\"a\"", AT).headers(), [("ETag", "W/\"a\"".to_owned()), date.clone()]);
         assert_eq!(page("", AT).headers(), [date]);
-        assert_eq!(Validators::default().headers(), []);
+        assert_eq!(PageValidators::default().headers(), []);
     }
 }

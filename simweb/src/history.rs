@@ -3,7 +3,7 @@
 use crate::change_times::{ChangePattern, ChangeTimes};
 use crate::changes::Changes;
 use crate::character::PageKind;
-use crate::conditional::Validators;
+use crate::conditional::PageValidators;
 use crate::draw::{hash, unit};
 use crate::route::Route;
 use crate::world::{Target, World, draw, pick};
@@ -241,7 +241,12 @@ impl ChangeHistory {
     /// of the answer, because each has an `ETag` of its own (RFC 9110 section 8.8.3.3). Every other
     /// page has weak ones.
     #[must_use]
-    pub fn validators(&self, version: &PageVersion, now: Timestamp, coding: &str) -> Validators {
+    pub fn validators(
+        &self,
+        version: &PageVersion,
+        now: Timestamp,
+        coding: &str,
+    ) -> PageValidators {
         let weak = if self.seed.is_multiple_of(2) { "W/" } else { "" };
         let dash = if coding.is_empty() { "" } else { "-" };
         let etag = |of| format!("{weak}\"{:016x}{dash}{coding}\"", hash(self.seed, &[10, of]));
@@ -259,7 +264,7 @@ impl ChangeHistory {
             }
             Statement::False => (Some(now), false),
         };
-        Validators { etag, last_modified: last_modified.map(Timestamp::as_secs), is_date_exact }
+        PageValidators { etag, last_modified: last_modified.map(Timestamp::as_secs), is_date_exact }
     }
 
     /// Returns the number of changes from the origin up to and including a time, if the page does
