@@ -128,7 +128,7 @@ fn queued(
 
 fn done(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) -> UrlStatus {
     let revisit = outcome.page().and_then(|page| page.url.revisit.as_deref());
-    let recrawl = revisit.map(|revisit| recrawl(revisit, revisit.generation + 1));
+    let recrawl = revisit.map(|revisit| recrawl(revisit, revisit.generation.saturating_add(1)));
     UrlStatus { recrawl, ..fate_of(sources, url, at, outcome) }
 }
 
