@@ -7,12 +7,9 @@
 use crivello_tests::warc::Archive;
 use crivello_tests::{Cluster, Scene, is_page, seed};
 use simweb::changes::Changes;
-use simweb::freshness::FreshnessReport;
-use simweb::world::World;
 use simweb::{Entry, Pace, Robots, Spec, judge_pace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use test_size::sized;
 
 const DELAY: Duration = Duration::from_millis(20);
 /// Longest wait for what the crawl must do.
@@ -169,51 +166,4 @@ fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
         assert_eq!(record.field("WARC-Payload-Digest"), None);
     }
     assert!(n_revisits > 50, "{n_revisits} revisits");
-}
-
-/// Runs a crawl over a changing web for a while. Returns the share of time in which copies were fresh in
-/// the second half, and the number of fetches.
-fn freshness(seed: u64, seconds: u64, sets: &[&str]) -> (f64, u64) {
-    let web = Spec::new(seed).size(2, 2, 15).ips(4).robots(Robots::Empty);
-    let changes = Changes {
-        never: 0.3,
-        ..Changes::between(Duration::from_secs(3), Duration::from_secs(600))
-    };
-    let scene = Scene::new(web.changes(changes)).delays("10ms", "0ms");
-    let scene = sets.iter().fold(scene, |scene, set| scene.set(set));
-    let scene = scene.set("recrawl.interval-min=1s").within(Duration::from_secs(seconds + 60));
-    let child = scene.start();
-    let begun = scene.web.log().now();
-    let half = begun + Duration::from_secs(seconds / 2);
-    let end = begun + Duration::from_secs(seconds);
-    until(&scene, "the time is over", || scene.web.log().now() > end);
-    child.stop();
-    let _ = scene.end(child);
-    let (entries, world) = (scene.web.log().entries(), World::new(scene.web.spec().clone()));
-    let fresh = |until| {
-        let report = FreshnessReport::until(&world, &entries, until);
-        let sum = |of: fn(&simweb::freshness::PageFreshness) -> Duration| {
-            report.pages.values().map(|page| of(page).as_secs_f64()).sum::<f64>()
-        };
-        (sum(|page| page.fresh), sum(|page| page.observed))
-    };
-    let (before, after) = (fresh(half), fresh(end));
-    let n_fetches = entries.iter().filter(|entry| entry.version.is_some()).count();
-    ((after.0 - before.0) / (after.1 - before.1), n_fetches as u64)
-}
-
-/// With estimated rates, from the web's own log. Only at the full size, because it takes minutes.
-#[test]
-fn an_adaptive_crawl_is_fresher_than_equal_intervals_at_the_same_rate() {
-    let seconds = sized(0, 120);
-    if seconds == 0 {
-        return;
-    }
-    let seed = seed();
-    let (adaptive, n_adaptive) =
-        freshness(seed, seconds, &["recrawl.policy=adaptive", "recrawl.rate=4.0"]);
-    let (fixed, n_fixed) =
-        freshness(seed, seconds, &["recrawl.policy=fixed", "recrawl.interval=15s"]);
-    println!("adaptive {adaptive:.3} ({n_adaptive} fetches), fixed {fixed:.3} ({n_fixed})");
-    assert!(adaptive > fixed, "adaptive {adaptive}, fixed {fixed}");
 }
