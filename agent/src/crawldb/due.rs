@@ -116,11 +116,13 @@ impl DueScan {
                 Some(_) => {
                     frontier.totals.discards.count(Discard::HostKeyTaken);
                     frontier.forget_due(batch, url, outcome);
+                    let never = with_due(outcome, page, revisit, Timestamp::ZERO);
+                    frontier.store_outcome(batch, url, &never);
                     continue;
                 }
             }
             let again = Some(Box::new(revisit.queued_next()));
-            let again = Queued { revisit: again, ..page.url.clone() };
+            let again = Queued { revisit: again, attempts: 0, ..page.url.clone() };
             frontier.queue_again(batch, host, outcome, &again)?;
         }
         Ok(())

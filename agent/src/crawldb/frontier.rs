@@ -206,7 +206,7 @@ impl Frontier {
     ) -> Result<Queued, DiskError> {
         self.forget_due(batch, UrlKey { group: host.group, url: url.hash }, outcome);
         let queue_key = self.next_queue_key(url.queue_key.priority);
-        let url = Queued { queue_key, attempts: 0, ..url.clone() };
+        let url = Queued { queue_key, ..url.clone() };
         self.enqueue(batch, host, &url)?;
         Ok(url)
     }

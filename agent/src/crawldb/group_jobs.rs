@@ -342,6 +342,7 @@ impl GroupJob {
         group: GroupHash,
         room: &mut usize,
     ) -> Result<(), DiskError> {
+        let has_due = frontier.totals.scheduled > 0;
         let (mut rows, mut scheduled) = (Vec::new(), Vec::new());
         frontier.disk.walk(
             family,
@@ -353,6 +354,7 @@ impl GroupJob {
                     let is_host = family == Family::Hosts;
                     let host = is_host.then(|| HostRow::decode(value)).transpose()?;
                     if family == Family::Seen
+                        && has_due
                         && let Seen::Done(outcome) = Seen::decode(value)?
                         && outcome.due().is_some()
                     {

@@ -226,12 +226,14 @@ impl Scheduler {
         // Before pages are reserved for it.
         self.shared.status.visits.store(self.in_flight.len() + 1, Release);
         if let VisitTask::Pages { requests_max, urls, .. } = &mut visit.task {
-            // Limits are for pages, not for fetches: those that were fetched before are free.
-            let n_again = urls.iter().filter(|url| url.generation() > 0).count() as u64;
-            let n_new = urls.len() as u64 - n_again;
-            flight.taken = self.shared.page_budget.take(u64::from(*requests_max).min(n_new));
-            let most = u32::try_from(flight.taken + n_again).unwrap_or(u32::MAX);
-            *requests_max = most.min(*requests_max);
+            // Limits are for pages, not for fetches: only those that were not fetched before count.
+            let n_new = urls.iter().filter(|url| url.generation() == 0).count() as u64;
+            let wanted = u64::from(*requests_max).min(n_new);
+            flight.taken = self.shared.page_budget.take(wanted);
+            if flight.taken < wanted {
+                // All may be new.
+                *requests_max = u32::try_from(flight.taken).unwrap_or(u32::MAX);
+            }
             flight.urls = urls.iter().map(|url| url.hash).collect();
         }
         self.in_flight.insert(visit.host, flight);
