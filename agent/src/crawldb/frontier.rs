@@ -42,18 +42,12 @@ pub struct Frontier {
 }
 
 /// Place of the scan of `due`, which goes back when a key is written before it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DueCursor {
     /// First key that the scan has not passed.
     pub key: [u8; keys::DUE],
     /// Time at which the scan goes on.
     pub next: Timestamp,
-}
-
-impl Default for DueCursor {
-    fn default() -> Self {
-        Self { key: [0; keys::DUE], next: Timestamp::ZERO }
-    }
 }
 
 impl DueCursor {

@@ -157,12 +157,12 @@ impl RecrawlState {
         let before = row.revisit.as_deref().cloned().unwrap_or_default();
         let now = seconds(page.at);
         let seen = match &page.end {
-            PageEnd::Response { status, .. } => Seen::of(*status, page.signs.as_deref()),
-            PageEnd::Failed(_) | PageEnd::Discarded(_) => Seen::Failed { is_gone: false },
+            PageEnd::Response { status, .. } => VisitResult::of(*status, page.signs.as_deref()),
+            PageEnd::Failed(_) | PageEnd::Discarded(_) => VisitResult::Failed { is_gone: false },
         };
         let after = match seen {
-            Seen::Page(signs) => self.after_page(&before, (page, row), signs, record, me),
-            Seen::Failed { is_gone } => {
+            VisitResult::Page(signs) => self.after_page(&before, (page, row), signs, record, me),
+            VisitResult::Failed { is_gone } => {
                 if before.history.is_some() {
                     self.counts.failed += 1;
                 }
@@ -255,7 +255,7 @@ impl RecrawlState {
                 Some(LastCapture { by: me, at: page.at, status, record })
             }
         };
-        let due = timestamp(now + self.interval(row, signs, &history));
+        let due = timestamp(now + self.interval((before, row), signs, &history));
         Revisit {
             generation: before.generation,
             due,
@@ -278,7 +278,12 @@ impl RecrawlState {
     }
 
     /// Returns the time from a fetch to the next, in seconds.
-    fn interval(&self, row: &Queued, signs: &ContentSigns, history: &PageHistory) -> f64 {
+    fn interval(
+        &self,
+        (before, row): (&Revisit, &Queued),
+        signs: &ContentSigns,
+        history: &PageHistory,
+    ) -> f64 {
         let (least, most) = self.policy.bounds();
         let interval = match (self.own_interval(row), self.settings.policy) {
             (Some(interval), _) => interval,
@@ -286,7 +291,13 @@ impl RecrawlState {
                 let no_signals = SignalModel::NONE;
                 history.due(&self.policy, self.threshold, &no_signals) - history.last_fetch()
             }
-            (None, _) => fixed_interval(signs.interval.unwrap_or(most), JITTER, row.hash.0),
+            (None, _) => match (signs.interval, before.history) {
+                (Some(interval), _) => fixed_interval(interval, JITTER, row.hash.0),
+                (None, Some(earlier)) if signs.is_not_modified => {
+                    seconds(before.due) - earlier.last_fetch()
+                }
+                (None, _) => most,
+            },
         };
         interval.clamp(least, most)
     }
@@ -417,15 +428,15 @@ impl RecrawlState {
     }
 }
 
-/// What a result says.
-enum Seen<'a> {
+/// Result of a fetch, for the schedule.
+enum VisitResult<'a> {
     /// The page is there.
     Page(&'a ContentSigns),
     /// It is not. `is_gone` means 404 or 410.
     Failed { is_gone: bool },
 }
 
-impl<'a> Seen<'a> {
+impl<'a> VisitResult<'a> {
     fn of(status: u16, signs: Option<&'a ContentSigns>) -> Self {
         match (status, signs) {
             (404 | 410, _) => Self::Failed { is_gone: true },

@@ -24,7 +24,7 @@ pub struct Totals {
     pub scheduled: u64,
     /// Hosts with a row.
     pub hosts: u64,
-    /// Responses that count as pages.
+    /// Responses that count as pages; those of later fetches of a URL do not.
     pub pages: u64,
     /// Bytes of the pages' bodies as received.
     pub bytes: u64,

@@ -54,7 +54,7 @@ pub struct Queued {
     pub kind: LinkKind,
     /// Class of who found it.
     pub finder: Finder,
-    /// What is known from earlier fetches; `None` if it waits for its first one.
+    /// Data of earlier fetches; `None` if it waits for its first one.
     pub revisit: Option<Box<Revisit>>,
 }
 

@@ -34,11 +34,11 @@ pub struct Page {
     pub discards: DiscardTally,
     /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).
     pub traced: Option<UrlHash>,
-    /// What the next fetch of the URL needs; `None` if pages are fetched once.
+    /// Data for the next fetch of the URL; `None` if pages are fetched once.
     pub signs: Option<Box<ContentSigns>>,
 }
 
-/// What a response says about the next fetch of its URL.
+/// Data of a response for the next fetch of its URL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContentSigns {
     /// The lower half of the fingerprint of the main text, or of the body if there is no text. That of

@@ -1,4 +1,4 @@
-//! What a URL needs to be fetched again: in the rows of a crawl that comes back to its pages.
+//! Data for the next fetch of a URL, in the rows of a crawl that comes back to its pages.
 
 use crate::storage::{RowReader, RowWriter};
 use crivello_common::time::Timestamp;
@@ -8,7 +8,7 @@ use crivello_recrawl::page::PageHistory;
 /// Longest validator that is kept, in bytes. Requests without one are unconditional.
 pub const VALIDATOR_MAX: usize = 128;
 
-/// What a URL needs to be fetched again. A queued URL without one waits for its first fetch.
+/// Data for the next fetch of a URL. A queued URL without them waits for its first one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Revisit {
     /// Number of the fetch, counted from 0: the one that a queued URL waits for, or the last one of a
@@ -19,7 +19,7 @@ pub struct Revisit {
     pub due: Timestamp,
     /// Number of the pass that moved the due time last, so that no pass moves it twice; 0 for none.
     pub moved_in: u32,
-    /// What the fetches so far say about the page; `None` until the first one with a response.
+    /// Evidence of the fetches so far about the page; `None` until the first one with a response.
     pub history: Option<PageHistory>,
     /// The lower half of the fingerprint of the last content.
     pub content: Option<u64>,

@@ -44,7 +44,7 @@ pub struct Processed {
     pub dates: Vec<LinkDates>,
     /// The character set of the page.
     pub charset: Option<&'static str>,
-    /// What the next fetch needs; `None` if pages are fetched once.
+    /// Data for the next fetch; `None` if pages are fetched once.
     pub signs: Option<Box<ContentSigns>>,
     /// Set if the result is the first with its payload: duplicates wait until it is handed over.
     pub first: Option<First>,
@@ -77,7 +77,7 @@ pub struct ResponseProcessor {
     sitemaps: bool,
     /// Rule of `pages.keep`; `None` if all pages are archived.
     keep: Option<KeepRule>,
-    /// Reader of what the next fetch needs; `None` if pages are fetched once.
+    /// Reader of the data for the next fetch; `None` if pages are fetched once.
     signs: Option<SignReader>,
     parser: Parser,
     records: RecordBuilder,
@@ -200,23 +200,8 @@ impl ResponseProcessor {
             duplicate: false,
             truncated: false,
         };
-        let depth = fetched.row.as_ref().map_or(0, |row| row.depth);
-        let status = revisit.capture.map_or(response.status, |capture| capture.status);
-        let record = PageRecord {
-            url: &fetched.url,
-            depth,
-            status,
-            media: "",
-            bytes: 0,
-            is_truncated: false,
-            charset: "",
-            title: "",
-            n_links: 0,
-            text_length: 0,
-            language: Language::UNKNOWN.as_str(),
-        };
         let reader = self.signs.as_ref();
-        let signs = reader.map(|signs| signs.read_not_modified(response, &record, revisit));
+        let signs = reader.map(|signs| signs.read_not_modified(response, revisit));
         let capture = capture(fetched, response);
         let records = revisit.capture.map_or_else(Vec::new, |last| {
             let reason = RevisitReason::NotModified;

@@ -1,4 +1,4 @@
-//! What a response says about the next fetch of its URL: fingerprint, validators, dates.
+//! Data of a response for the next fetch of its URL: fingerprint, validators, dates.
 
 use crate::messages::{ContentSigns, Response, Revisit, Validators, usable_validator};
 use crivello_common::config::{Live, RecrawlPolicy};
@@ -56,15 +56,10 @@ impl SignReader {
         }
     }
 
-    /// Returns the signs of a 304 to a conditional request. The page itself is not at hand, so `page`
-    /// has what its last response said.
+    /// Returns the signs of a 304 to a conditional request. An interval by an expression stays as it was,
+    /// because the page is not at hand.
     #[must_use]
-    pub fn read_not_modified(
-        &self,
-        response: &Response,
-        page: &PageRecord<'_>,
-        revisit: &Revisit,
-    ) -> ContentSigns {
+    pub fn read_not_modified(&self, response: &Response, revisit: &Revisit) -> ContentSigns {
         let new = validators(&response.headers);
         let old = &revisit.validators;
         ContentSigns {
@@ -77,7 +72,10 @@ impl SignReader {
             modified: None,
             lifetime: None,
             weight: revisit.history.map(|history| history.weight()),
-            interval: self.interval.as_ref().and_then(|rule| rule.seconds(page)),
+            interval: match &self.interval {
+                Some(IntervalRule::Constant(interval)) => Some(interval.as_secs_f64()),
+                _ => None,
+            },
         }
     }
 }

@@ -372,7 +372,7 @@ fn a_pass_adds_up_the_demand_and_moves_due_times() {
     assert!(moved > first + HOUR, "{first} was moved to {moved}");
 }
 
-/// What is known of a URL, as a fact.
+/// State of a URL, as a fact.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     url: u8,

@@ -21,14 +21,14 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .help("Time spent crawling, over all runs")
         .read(|r, s| s.one(r.totals.elapsed)),
     counter("crivello_pages_fetched_total", "pages")
-        .help("Responses that count as pages and are archived")
+        .help("Responses that count as pages and are archived; each page once, however often it is fetched")
         .read(|r, s| s.one(r.totals.pages)),
     counter("crivello_fetched_bytes_total", "bytes")
         .help("Bytes of the bodies of these pages, as received")
         .read(|r, s| s.one(r.totals.bytes)),
     counter("crivello_responses_total", "pages")
         .labels(&["status"])
-        .help("These pages by the first digit of their status, 1xx to 5xx")
+        .help("Responses to requests for pages by the first digit of their status, 1xx to 5xx")
         .read(|r, s| s.each(CLASSES.into_iter().zip(r.snapshot.by_class))),
     counter("crivello_pages_duplicate_total", "pages")
         .help("Pages whose content had been archived before")
