@@ -1,5 +1,6 @@
 //! Connections: the loop that accepts them, and their streams, with and without TLS.
 
+use crate::tcp_info::TcpInfo;
 use socket2::SockRef;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -32,6 +33,16 @@ pub async fn accept<F: Future<Output = ()> + Send + 'static>(
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
     /// Returns the TCP stream below.
     fn tcp(&self) -> &TcpStream;
+
+    /// Returns the time since the last bytes arrived, however late they are read.
+    fn since_arrival(&self) -> Duration {
+        TcpInfo::of(self.tcp()).map_or(Duration::ZERO, |info| info.since_arrival)
+    }
+
+    /// Returns whether the client has closed or reset the connection, even if that was not read yet.
+    fn is_closed(&self) -> bool {
+        TcpInfo::of(self.tcp()).is_ok_and(|info| info.is_closed)
+    }
 
     /// Turns the next close into a reset.
     fn reset_on_close(&self) {

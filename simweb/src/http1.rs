@@ -39,18 +39,23 @@ pub async fn serve(
             return stream.write_all(refusal).await;
         };
         buffer.drain(..head_len);
-        let mut flight = shared.log.begin(Entry {
+        let entry = Entry {
             host: request.host.clone(),
             path: request.path.clone(),
             user_agent,
             conditional: request.conditions.any(),
             ..connection.clone()
-        });
+        };
+        let mut flight = shared.log.begin(entry, stream.since_arrival());
         let mut answer = shared.responder.answer(&shared.world, &request, flight.start());
         answer.keep_alive &= !close;
         flight.answered(answer.status, answer.retry_after_ms, answer.version);
         if !answer.latency.is_zero() {
             tokio::time::sleep(answer.latency).await;
+        }
+        if stream.is_closed() {
+            // Written bytes would only seem to reach the client.
+            return Err(io::ErrorKind::ConnectionReset.into());
         }
         let keep_alive = answer.keep_alive;
         if answer.manner == Manner::Well {

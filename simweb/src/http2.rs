@@ -18,6 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -74,14 +75,16 @@ async fn respond(
         accept_encoding: header(http::header::ACCEPT_ENCODING),
         conditions,
     };
-    let mut flight = shared.log.begin(Entry {
+    let entry = Entry {
         host: asked.host.clone(),
         path: asked.path.clone(),
         user_agent: header(http::header::USER_AGENT),
         http2: true,
         conditional: asked.conditions.any(),
         ..connection
-    });
+    };
+    // The library below reads the connection, and does not say when the head arrived.
+    let mut flight = shared.log.begin(entry, Duration::ZERO);
     let answer = shared.responder.answer(&shared.world, &asked, flight.start());
     flight.answered(answer.status, answer.retry_after_ms, answer.version);
     tokio::time::sleep(answer.latency).await;

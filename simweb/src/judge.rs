@@ -3,7 +3,7 @@
 //! It reports no false violations. A request's `end` in the log is not after the visitor's, and its
 //! `start` is not before it (see [`crate::log`]), so every gap here is at least as long as at the
 //! visitor. For a request that was not complete, the visitor may have disconnected long before the
-//! server noticed. So only its start counts: the next request may begin one delay after that.
+//! server noticed. So only its arrival counts: the next request may begin one delay after that.
 //! robots.txt, and redirects on the way to it, are requests like any other, except that their URLs
 //! and number are not judged.
 

@@ -49,6 +49,7 @@ pub mod serve;
 pub mod server;
 pub mod spec;
 pub mod state;
+mod tcp_info;
 pub mod text;
 pub mod tls;
 pub mod world;

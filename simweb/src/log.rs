@@ -1,10 +1,11 @@
-//! Access log: every request, with the two times by which politeness is measured.
+//! Access log: every request, with the times by which politeness is measured.
 //!
 //! `start` is when the whole request head had been read, which is not before the client sent it.
 //! `end` is just before the last bytes were written to the socket, which is not after the client
 //! received them. So the gap between one request's end and the next one's start is never shorter
 //! here than at the client, and a gap that is too short here was too short. A request that either
-//! side aborted is not `complete`, and its `end` is only when the server noticed.
+//! side aborted is not `complete`, and its `end` is only when the server noticed; the next gap is
+//! counted from `arrived`, when the kernel had its head, which is when the client had just sent it.
 
 use crate::world::origin;
 use crivello_common::time::{Clock, Timestamp};
@@ -27,6 +28,9 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
 pub struct Entry {
     /// Time at which its head had been read, in microseconds since 1970.
     pub start: u64,
+    /// Time at which its head had arrived at this machine, in microseconds since 1970, exact to some
+    /// milliseconds; `start` where that is not known (HTTP/2).
+    pub arrived: u64,
     /// Time at which the last of the response was written to the socket, or the break was noticed,
     /// in microseconds since 1970.
     pub end: u64,
@@ -155,10 +159,12 @@ impl Log {
         self.len() == 0
     }
 
-    /// Begins a request. It is logged when it ends, or as incomplete when the handle is dropped.
+    /// Begins a request, whose head arrived that long ago. It is logged when it ends, or as
+    /// incomplete when the handle is dropped.
     #[must_use]
-    pub fn begin(self: &Arc<Self>, mut entry: Entry) -> InFlight {
-        entry.start = self.now().0;
+    pub fn begin(self: &Arc<Self>, mut entry: Entry, since_arrival: Duration) -> InFlight {
+        let now = self.now();
+        (entry.start, entry.arrived) = (now.0, (now - since_arrival).0);
         InFlight { log: self.clone(), entry }
     }
 
@@ -284,7 +290,7 @@ mod tests {
         let log = Arc::new(Log::new(Some(&path)).unwrap());
         for i in 0..100 {
             let entry = Entry { path: format!("/{i}"), host: "h".to_owned(), ..Entry::default() };
-            let mut flight = log.begin(entry);
+            let mut flight = log.begin(entry, Duration::ZERO);
             flight.sending();
             if i % 2 == 0 {
                 flight.complete();
@@ -302,7 +308,7 @@ mod tests {
 
     #[test]
     fn lines_of_webs_that_do_not_change_are_as_they_always_were() {
-        let line = r#"{"start":1,"end":2,"tls":false,"host":"h","port":80,"ip":null,"path":"/","#;
+        let line = r#"{"start":1,"arrived":1,"end":2,"tls":false,"host":"h","port":80,"ip":null,"path":"/","#;
         let rest = r#""status":200,"complete":true,"bytes":9,"user_agent":"a","http2":false,"#;
         let end = r#""connection":3,"resumed":false,"process":null,"retry_after_ms":null}"#;
         let line = format!("{line}{rest}{end}");

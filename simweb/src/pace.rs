@@ -91,8 +91,8 @@ impl Pace {
 struct Last {
     /// End of the latest complete request.
     busy_until: u64,
-    /// Start of the latest request that was not complete.
-    broken_start: u64,
+    /// Arrival of the latest request that was not complete.
+    broken_arrived: u64,
     /// Duration of the latest request.
     took: u64,
     /// True if it was for robots.txt.
@@ -115,7 +115,7 @@ impl Last {
             self.busy_until = self.busy_until.max(entry.end);
             self.took = entry.end.saturating_sub(entry.start);
         } else {
-            self.broken_start = self.broken_start.max(entry.start);
+            self.broken_arrived = self.broken_arrived.max(entry.arrived);
             self.took = 0;
         }
         if let Some(rest) = entry.retry_after_ms.filter(|_| entry.complete) {
@@ -142,7 +142,7 @@ impl Last {
 
     /// Returns the microseconds since the end of the latest request; negative if it had not ended.
     fn gap(&self, start: u64) -> i64 {
-        signed(start) - signed(self.busy_until.max(self.broken_start))
+        signed(start) - signed(self.busy_until.max(self.broken_arrived))
     }
 }
 
@@ -151,7 +151,8 @@ fn sender(entry: &Entry) -> String {
     let by = entry.process.map_or_else(|| "?".to_owned(), |process| process.to_string());
     let end = if entry.complete { "answered" } else { "broken off" };
     let (start, took) = (Timestamp(entry.start), entry.end.saturating_sub(entry.start));
-    format!("process {by} at {start}, {end} after {took} us")
+    let late = entry.start.saturating_sub(entry.arrived);
+    format!("process {by} at {start}, read after {late} us, {end} after {took} us more")
 }
 
 fn signed(micros: u64) -> i64 {

@@ -39,6 +39,7 @@ fn request(url: &str, at: u64) -> Entry {
     let id = world.host(host).unwrap().id;
     Entry {
         start: at * SECOND / 10,
+        arrived: at * SECOND / 10,
         end: (at + 1) * SECOND / 10,
         host: host.to_owned(),
         port: 80,
@@ -107,17 +108,20 @@ fn each_fault_is_found_and_no_other() {
 }
 
 #[test]
-fn what_was_broken_off_counts_from_its_start() {
+fn what_was_broken_off_counts_from_its_arrival() {
     let last = perfect().len() as u64 * 30;
-    let two = |gap| {
+    let two = |read_late, gap| {
         let mut first = request("dead.test/", last);
         (first.complete, first.end) = (false, first.end + 100 * SECOND);
+        first.arrived -= read_late * SECOND / 10;
         let mut log = perfect();
         log.extend([first, request("dead.test/", last + gap)]);
         kinds(&log)
     };
-    assert_eq!(two(20), Vec::<String>::new());
-    assert_eq!(two(19), ["host-gap"]);
+    assert_eq!(two(0, 20), Vec::<String>::new());
+    assert_eq!(two(0, 19), ["host-gap"]);
+    assert_eq!(two(3, 17), Vec::<String>::new());
+    assert_eq!(two(3, 16), ["host-gap"]);
 }
 
 #[test]

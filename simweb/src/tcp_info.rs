@@ -1,0 +1,89 @@
+//! What the kernel knows about a TCP connection (`TCP_INFO` of tcp(7)). A busy server reads a request,
+//! and notices that the client has left, later than they happened.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// State of a connection that neither side has closed (`TCP_ESTABLISHED`).
+const ESTABLISHED: u8 = 1;
+
+/// State of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Time since the last bytes arrived; it is exact to some milliseconds.
+    pub since_arrival: Duration,
+    /// True if the client has closed or reset the connection.
+    pub is_closed: bool,
+}
+
+impl TcpInfo {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// Fails if `socket` is not a TCP socket.
+    pub fn of(socket: impl AsFd) -> io::Result<Self> {
+        let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+        let mut size = size_of::<libc::tcp_info>() as libc::socklen_t;
+        let fd = socket.as_fd().as_raw_fd();
+        // SAFETY: `fd` is open, because it is borrowed. The kernel writes at most `size` bytes to
+        // `info`, which has that size, and keeps neither pointer.
+        let result = unsafe {
+            libc::getsockopt(
+                fd,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                &raw mut size,
+            )
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: all fields are integers, for which zeros are valid, and the kernel wrote the rest.
+        let info = unsafe { info.assume_init() };
+        Ok(Self {
+            since_arrival: Duration::from_millis(info.tcpi_last_data_recv.into()),
+            is_closed: info.tcpi_state != ESTABLISHED,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Instant;
+
+    #[test]
+    fn arrivals_and_closes_are_known_before_anything_is_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        let before = Instant::now();
+        client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+        let written = Instant::now();
+        std::thread::sleep(Duration::from_millis(120));
+        let since = written.elapsed();
+        let info = TcpInfo::of(&server).unwrap();
+        // Times of the kernel are exact to one of its ticks, which are at most 10 ms.
+        let tick = Duration::from_millis(11);
+        assert!(info.since_arrival + tick >= since, "{info:?}, {since:?}");
+        assert!(info.since_arrival <= before.elapsed() + tick, "{info:?}");
+        assert!(!info.is_closed);
+        drop(client);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !TcpInfo::of(&server).unwrap().is_closed {
+            assert!(Instant::now() < deadline, "the close was not noticed");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn other_files_have_no_connection() {
+        assert!(TcpInfo::of(std::fs::File::open("/dev/null").unwrap()).is_err());
+    }
+}
