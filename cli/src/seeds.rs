@@ -77,7 +77,7 @@ impl SeedErrors {
         self.0.rejected.fetch_add(1, Ordering::Relaxed);
         let shown: String = text.chars().take(SHOWN_MAX).collect();
         let dots = if shown.len() < text.len() { "…" } else { "" };
-        screen::print_line(&format!("{origin}: not a seed: {shown:?}{dots}: {why}"));
+        screen::print_line(&format!("{origin}: refused: {shown:?}{dots}: {why}"));
     }
 
     /// Records the first read error.

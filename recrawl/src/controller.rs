@@ -95,9 +95,11 @@ impl ThresholdController {
     }
 
     /// Returns the threshold of an agent that knows no demand, not even its own: an unknown page of
-    /// weight 1 is due after three quarters of an hour. The first threshold that is computed counts.
+    /// weight 1 is due after a three hundredth of the mean time between changes, in seconds; that is
+    /// three quarters of an hour for ten days. The first threshold that is computed counts.
     #[must_use]
-    pub fn initial_threshold() -> f64 {
-        4.0
+    pub fn initial_threshold(change_interval: f64) -> f64 {
+        // The value after T seconds is about ΔT²/2.
+        change_interval / 216_000.0
     }
 }

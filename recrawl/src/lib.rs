@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  visits ──► evidence ──┐
-//!  pages of a prefix ──► prior ──► rate ──► objective ──► threshold ──► due time
+//!  pages of a prefix ──► host_evidence, prior ──► rate ──► objective ──► threshold ──► due time
 //!  change signals ──► signal_stats ──► signals ──────────────┘  ▲
 //!                                                                │ λ
 //!  pages of an agent ──► demand ──► reports of all agents ──► controller ◄── budget
@@ -14,6 +14,7 @@ pub mod controller;
 pub mod demand;
 pub mod evidence;
 pub mod fixed;
+pub mod host_evidence;
 pub mod objective;
 pub mod optimum;
 pub mod page;

@@ -19,9 +19,19 @@ impl RateDistribution {
     const SHAPES: (f64, f64) = (1e-3, 1e9);
     /// Bounds of the time, in seconds.
     const TIMES: (f64, f64) = (1e-3, 1e18);
-    /// The distribution for a page of which nothing is known: a mean of one change in ten days, and
-    /// about two decades to each side.
-    pub const UNKNOWN: Self = Self { shape: 0.8, time: 0.8 * 864_000.0 };
+    /// Shape of the distribution for a page of which nothing is known: about two decades to each side
+    /// of the mean.
+    const UNKNOWN_SHAPE: f64 = 0.8;
+    /// The distribution for a page of which nothing is known: a mean of one change in ten days.
+    pub const UNKNOWN: Self =
+        Self { shape: Self::UNKNOWN_SHAPE, time: Self::UNKNOWN_SHAPE * 864_000.0 };
+
+    /// Returns the distribution for a page of which only the mean time between changes of such pages is
+    /// known, in seconds.
+    #[must_use]
+    pub fn unknown(change_interval: f64) -> Self {
+        Self::new(Self::UNKNOWN_SHAPE, Self::UNKNOWN_SHAPE * change_interval)
+    }
 
     /// Creates a distribution from a shape (changes) and a time (seconds). Values out of range are
     /// moved into it; NaN becomes the value of [`Self::UNKNOWN`].

@@ -33,6 +33,36 @@ pub struct SignalStats {
 }
 
 impl SignalStats {
+    /// Length of the encoded form, in bytes.
+    pub const LEN: usize = 16;
+
+    /// Returns the order by which of two statistics for the same host the better one is chosen: the
+    /// observed time; the rest makes the order total.
+    pub(crate) fn knowledge(&self) -> impl Ord + use<> {
+        [self.time, self.signals, self.changes, self.true_signals].map(f64::to_bits)
+    }
+
+    /// Encodes the statistics.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        let sums = [self.true_signals, self.changes, self.signals, self.time];
+        for (to, sum) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+            *to = (sum as f32).to_be_bytes();
+        }
+        bytes
+    }
+
+    /// Decodes the output of [`Self::to_bytes`]. Other bytes yield finite statistics of no meaning.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let read = |at: usize| {
+            let value = f32::from_be_bytes(bytes.as_chunks::<4>().0[at]);
+            if value.is_finite() { f64::from(value.max(0.0)) } else { 0.0 }
+        };
+        Self { true_signals: read(0), changes: read(1), signals: read(2), time: read(3) }
+    }
+
     /// Returns the model of the host's signals. `change_rate` is the mean change rate of its pages per
     /// second, for the first guess.
     #[must_use]

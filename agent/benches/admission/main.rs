@@ -163,6 +163,7 @@ impl Agent {
             end: PageEnd::Discarded(Discard::Robots),
             records: Vec::new(),
             links,
+            signals: Vec::new(),
             discards,
             traced: None,
             signs: None,

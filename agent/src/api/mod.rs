@@ -31,6 +31,17 @@ use tokio::sync::oneshot;
 /// The answer to a query.
 pub type QueryFuture<T> = BoxFuture<'static, Result<T, QueryError>>;
 
+/// A batch of URLs, or of requests to fetch pages again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeedBatch {
+    /// The URLs.
+    pub urls: Vec<CrawlUrl>,
+    /// True if they are no seeds: those that are known are to be fetched again, soon.
+    pub fetch_again: bool,
+    /// Names, in normal form, of hosts all of whose known pages are to be fetched again.
+    pub hosts: Vec<String>,
+}
+
 /// The operations of the agent that the service calls. None may block.
 pub trait AgentApi: Send + Sync + 'static {
     /// Returns the status of the agent.
@@ -40,9 +51,9 @@ pub trait AgentApi: Send + Sync + 'static {
     fn details(&self) -> Option<v1::DetailsResponse>;
     /// Returns the effect of each entry of `links.blocked`.
     fn blocks(&self) -> Vec<BlockCount>;
-    /// Adds the URLs that the link rules admit, as seeds. The answer is sent from any thread, once
-    /// all of them are stored; dropping its sender means [`SeedAnswer::NotNow`].
-    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);
+    /// Adds the URLs that the link rules admit as seeds, or moves the due times of those that are known.
+    /// The answer is sent from any thread, once all of that is stored; dropping its sender means [`SeedAnswer::NotNow`].
+    fn seed(&self, batch: SeedBatch, answer: oneshot::Sender<SeedAnswer>);
     /// Counts the pages of this agent's groups in the archive of `by`; the answer is `None` if they
     /// cannot be read. Dropping its sender means `UNAVAILABLE`.
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);

@@ -1,11 +1,11 @@
 //! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
-use super::{AgentApi, HostsQuery, SeedAnswer, Subject};
+use super::{AgentApi, HostsQuery, SeedAnswer, SeedBatch, Subject};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crate::messages::BlockCount;
 use crivello_common::discard::Discard;
 use crivello_common::runtime::set_log_filter;
-use crivello_common::url::CrawlUrl;
+use crivello_common::url::{CrawlUrl, is_normal_host};
 use crivello_common::view::AgentId;
 use crivello_proto::v1::control_server::{Control, ControlServer};
 use crivello_proto::v1::{self, HostOrder, seed_response};
@@ -208,9 +208,9 @@ impl SeedRequests {
 
     /// Passes the URLs of a batch to the agent.
     fn admit(&mut self, batch: v1::SeedRequest) -> Result<(), Status> {
-        let v1::SeedRequest { id, lines } = batch;
-        if lines.len() > SEED_LINES_MAX {
-            let n = lines.len();
+        let v1::SeedRequest { id, lines, fetch_again, hosts } = batch;
+        let n = lines.len() + hosts.len();
+        if n > SEED_LINES_MAX {
             return Err(invalid(format!(
                 "the batch has {n} lines; the maximum is {SEED_LINES_MAX}"
             )));
@@ -225,16 +225,21 @@ impl SeedRequests {
                 Err(reason) => refused.push(refusal(line, reason)),
             }
         }
+        if let Some(host) = hosts.iter().find(|host| !is_normal_host(host)) {
+            return Err(invalid(format!("{host:?} is no host name in normal form")));
+        }
+        let n_hosts = hosts.len() as u64;
         let (answer, answered) = oneshot::channel();
-        if urls.is_empty() {
+        if urls.is_empty() && hosts.is_empty() {
             // There is nothing to pass to the agent.
             let _ = answer.send(SeedAnswer::Safe { refused: Vec::new() });
         } else {
-            self.agent.seed(urls, answer);
+            self.agent.seed(SeedBatch { urls, fetch_again, hosts }, answer);
         }
         let response = answered.map(move |answer| {
             let answer = answer.unwrap_or(SeedAnswer::NotNow);
-            v1::SeedResponse { id, outcome: Some(verdict(answer, &places, refused)) }
+            let outcome = Some(verdict(answer, (&places, n_hosts), refused));
+            v1::SeedResponse { id, outcome }
         });
         self.pending.push_back(response.boxed());
         Ok(())
@@ -245,16 +250,17 @@ fn refusal(line: u32, reason: Discard) -> v1::RejectedSeed {
     v1::RejectedSeed { line, reason: reason.description().to_owned() }
 }
 
-/// Converts the agent's answer; `places` are the lines of the URLs that were passed to it.
+/// Converts the agent's answer; `places` are the lines of the URLs that were passed to it, with so many
+/// hosts.
 fn verdict(
     answer: SeedAnswer,
-    places: &[u32],
+    (places, n_hosts): (&[u32], u64),
     mut refused: Vec<v1::RejectedSeed>,
 ) -> seed_response::Outcome {
     let SeedAnswer::Safe { refused: not_let_in } = answer else {
         return seed_response::Outcome::Retry(v1::Empty {});
     };
-    let taken = (places.len() as u64).saturating_sub(not_let_in.len() as u64);
+    let taken = (places.len() as u64).saturating_sub(not_let_in.len() as u64) + n_hosts;
     let lines = not_let_in.iter().filter_map(|&(i, reason)| Some(refusal(*places.get(i)?, reason)));
     refused.extend(lines);
     refused.sort_by_key(|refused| refused.line);

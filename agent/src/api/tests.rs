@@ -91,7 +91,8 @@ impl AgentApi for Fake {
         Some(v1::DetailsResponse { discards, groups_owned: 7, ..v1::DetailsResponse::default() })
     }
 
-    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+    fn seed(&self, batch: SeedBatch, answer: oneshot::Sender<SeedAnswer>) {
+        let urls = batch.urls;
         let is_refused = |url: &CrawlUrl| url.host().starts_with('x');
         let refused = urls.iter().enumerate().filter(|(_, url)| is_refused(url));
         let refused = refused.map(|(i, _)| (i, Discard::OutOfScope)).collect();
@@ -159,7 +160,8 @@ async fn serve(agent: Arc<Fake>) -> (SocketAddr, ControlClient<tonic::transport:
 }
 
 fn batch(id: u64, lines: &[&str]) -> SeedRequest {
-    SeedRequest { id, lines: lines.iter().map(|&line| line.to_owned()).collect() }
+    let lines = lines.iter().map(|&line| line.to_owned()).collect();
+    SeedRequest { id, lines, ..SeedRequest::default() }
 }
 
 async fn bring(

@@ -72,9 +72,11 @@ impl ReplicationEngine {
             InboundMsg::PeerLease { by, requested_at } => {
                 self.ownership.fence.peer_lease_renewed(by, requested_at);
             }
-            InboundMsg::Seeds { found, tally, refused, answer } => {
+            InboundMsg::Seeds { found, signals, host_requests, tally, refused, answer } => {
                 self.status.worked(1);
                 open.pages.found.extend(found);
+                open.pages.signals.extend(signals);
+                open.pages.host_requests.extend(host_requests);
                 open.pages.refused.merge(&tally);
                 open.pages.seeds.push(PendingSeeds { refused, answer });
             }

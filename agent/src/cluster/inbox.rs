@@ -3,7 +3,9 @@
 //! Messages go to the writer's queue in order; those about IP leases go to the queue of the lease
 //! task. If the writer's queue is full, only callers that can wait do so.
 
-use crate::messages::{Ack, Found, LeaseCommand, LeaseSender, RobotsOutcome, SeedAnswer};
+use crate::messages::{
+    Ack, ChangeSignal, Found, HostRequest, LeaseCommand, LeaseSender, RobotsOutcome, SeedAnswer,
+};
 use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::time::Timestamp;
@@ -57,6 +59,10 @@ pub enum InboundMsg {
     Seeds {
         /// Accepted seeds.
         found: Vec<Found>,
+        /// Requests to fetch pages again.
+        signals: Vec<ChangeSignal>,
+        /// Requests to fetch all pages of hosts again.
+        host_requests: Vec<HostRequest>,
         /// Counts of refused seeds by reason.
         tally: Box<DiscardTally>,
         /// Index and reason of each refused seed.

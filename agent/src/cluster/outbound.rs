@@ -10,14 +10,15 @@ use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::store::ReplicaStore;
 use crate::cluster::traced::{Traced, trace_assigned, trace_merged};
 use crate::messages::{
-    Ack, Commit, CommitKind, CommitNumber, Fact, Found, OnAck, OutboxChange, PendingAck,
-    PendingSeeds, SeedAnswer,
+    Ack, ChangeSignal, Commit, CommitKind, CommitNumber, Fact, Found, OnAck, OutboxChange,
+    PendingAck, PendingSeeds, SeedAnswer,
 };
 use crate::peers::{Body, Lane, RejectReason};
 use crate::storage::{DiskError, facts};
 use crate::url_tracing::FoundAt;
 use bytes::Bytes;
 use crivello_common::discard::Discard;
+use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +46,7 @@ impl ReplicationEngine {
             trace_merged(&self.tracer, &commit.facts, now);
             return Ok(());
         }
-        let Commit { pages, found, routing, .. } = commit;
+        let Commit { pages, found, signals, host_requests, routing, .. } = commit;
         (routing.released, routing.complete) = self.outbox.take_complete(store.outbox())?;
         let number = self.outbox.next();
         routing.number = Some(number);
@@ -58,7 +59,7 @@ impl ReplicationEngine {
             let mut sent = false;
             let mut owners = BTreeMap::new();
             for link in std::mem::take(&mut page.links) {
-                let owner = self.other_owner(store, &link, now)?;
+                let owner = self.other_owner(store, link.host.group, now)?;
                 if page.traced.is_some() {
                     *owners.entry(owner.unwrap_or(self.me)).or_insert(0) += 1;
                 }
@@ -75,6 +76,7 @@ impl ReplicationEngine {
                     }
                 }
             }
+            self.route_signals(&mut page.signals, (&mut by_agent, store), now)?;
             if page.traced.is_some() {
                 trace_assigned(&tracer, page, &owners, now);
             }
@@ -82,7 +84,7 @@ impl ReplicationEngine {
             routing.sent_links.push(sent);
         }
         for link in std::mem::take(found) {
-            match self.other_owner(store, &link, now)? {
+            match self.other_owner(store, link.host.group, now)? {
                 None => found.push(link),
                 Some(owner) => {
                     self.traced.leave(&tracer, (&link, FoundAt::Seed), owner, now);
@@ -90,18 +92,47 @@ impl ReplicationEngine {
                 }
             }
         }
+        self.route_signals(signals, (&mut by_agent, store), now)?;
+        for request in std::mem::take(host_requests) {
+            match self.other_owner(store, request.host.group, now)? {
+                None => host_requests.push(request),
+                Some(owner) => {
+                    let bytes = facts::encode(&Fact::HostRequest(request)).into();
+                    by_agent.entry(owner).or_default().push(bytes);
+                }
+            }
+        }
         self.traced.assign_rows(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
         Ok(())
     }
 
-    /// Returns the owner of a URL, or `None` if it is this agent.
+    /// Leaves the signals for pages that this agent owns, and adds the others to the rows for their
+    /// owners.
+    fn route_signals(
+        &mut self,
+        signals: &mut Vec<ChangeSignal>,
+        (by_agent, store): (&mut ByAgent, &mut dyn ReplicaStore),
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        for signal in std::mem::take(signals) {
+            match self.other_owner(store, signal.url.group, now)? {
+                None => signals.push(signal),
+                Some(owner) => {
+                    let bytes = facts::encode(&Fact::Signal(signal)).into();
+                    by_agent.entry(owner).or_default().push(bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the owner of a group, or `None` if it is this agent.
     fn other_owner(
         &mut self,
         store: &mut dyn ReplicaStore,
-        link: &Found,
+        group: GroupHash,
         now: Timestamp,
     ) -> Result<Option<AgentId>, DiskError> {
-        let group = link.host.group;
         match self.ownership.owner(group) {
             Some(owner) if owner != self.me => Ok(Some(owner)),
             _ => self.become_owner(store, group, now).map(|_| None),

@@ -173,6 +173,7 @@ pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
             }
             Fact::Done { url, .. } if tracer.sampled(*url).is_some() => tracer.is_done(*url),
             Fact::Done { .. } | Fact::Host { .. } | Fact::Robots { .. } => {}
+            Fact::Signal(_) | Fact::HostRequest(_) => {}
         }
     }
 }

@@ -79,8 +79,9 @@ pub const fn is_limit(reason: Discard) -> bool {
 
 /// Returns the fact that other agents receive about a host's row.
 pub fn of_host(host: HostKey, row: HostRow) -> Fact {
-    let HostRow { name, state, closed, pages, bytes, finder, resolved, answered, .. } = row;
-    Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered }
+    let HostRow { name, state, closed, pages, bytes, finder, resolved, answered, evidence, .. } =
+        row;
+    Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered, evidence }
 }
 
 /// Returns an outcome as another agent stores it: without the record's place in this agent's

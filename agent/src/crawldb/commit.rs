@@ -34,7 +34,8 @@ impl CrawlDb {
     }
 
     fn apply_pages(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
-        let Commit { pages, found, routing, batch, results, pending, .. } = commit;
+        let Commit { pages, found, signals, host_requests, .. } = commit;
+        let Commit { routing, batch, results, pending, .. } = commit;
         // This comes first, because it reads the disk, which does not contain this batch yet.
         drop_queues(&mut self.frontier, (&mut self.blocked_hosts, &self.recrawl), now, batch)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
@@ -64,7 +65,10 @@ impl CrawlDb {
             let waits = sent || (routing.replicated && own.contains(&true));
             pending.extend(self.record(batch, (page, *record), waits)?);
         }
+        host_requests.iter().for_each(|request| self.host_requests.add(request));
         *results = self.enqueue_new(batch, &all, &fresh)?;
+        let signals = pages.iter().flat_map(|(page, _)| &page.signals).chain(&*signals);
+        self.apply_signals(batch, signals.copied().collect(), pages, now)?;
         self.frontier.totals.discards.merge(&commit.refused);
         self.frontier.totals.links += routing.n_sent;
         self.finish(batch, now)?;
@@ -91,6 +95,7 @@ impl CrawlDb {
         self.group_jobs.settle(batch);
         batch.put(Family::Meta, META_TOTALS, &self.frontier.totals.encode());
         self.recrawl.write(batch);
+        self.host_requests.write(batch);
         Ok(())
     }
 
@@ -159,7 +164,11 @@ impl CrawlDb {
         record: Option<(u32, u64)>,
     ) -> UrlOutcome {
         let me = self.frontier.me.unwrap_or_default();
-        let revisit = self.recrawl.after_visit(page, row, record, me);
+        let recrawl = &mut self.recrawl;
+        let revisit = self.frontier.hosts.change(page.host, |entry| {
+            recrawl.after_visit(page, row, record, me, &mut entry.row.evidence)
+        });
+        let revisit = revisit.flatten();
         let finished = |by, revisit: Option<Box<Revisit>>| {
             let url = Queued { revisit, ..row.clone() };
             Some(Arc::new(FinishedUrl { by, name: page.name.clone(), url }))

@@ -25,6 +25,7 @@ mod group_jobs;
 mod group_rows;
 mod group_table;
 mod host_in_memory;
+mod host_requests;
 mod hosts;
 mod join;
 mod pending_page;
@@ -69,6 +70,7 @@ use due::DueScan;
 use frontier::{DueCursor, Frontier};
 use group_jobs::GroupJobs;
 use group_table::GroupTable;
+use host_requests::HostRequests;
 use hosts::HostTable;
 use recrawl::RevisitCounts;
 use refetch::Refetch;
@@ -98,6 +100,7 @@ pub struct CrawlDb {
     reorder: Reorder,
     recrawl: RecrawlState,
     due: DueScan,
+    host_requests: HostRequests,
 }
 
 impl CrawlDb {
@@ -138,6 +141,7 @@ impl CrawlDb {
             reorder: Reorder::read(&disk, &settings.live.links.priority)?,
             recrawl: RecrawlState::read(&disk, &settings.live.recrawl)?,
             due: DueScan::default(),
+            host_requests: HostRequests::read(&disk)?,
             sieve: Sieve::open(disk, &settings.fixed.state)?,
         })
     }
@@ -438,6 +442,12 @@ impl CrawlDb {
         let report = self.due.step_pass(&mut self.frontier, parts, recrawl, now, &mut batch)?;
         self.finish(&mut batch, now)?;
         Ok(Some((self.scan_commit(batch), report)))
+    }
+
+    /// Returns true while hosts remain to be scanned that people asked for.
+    #[must_use]
+    pub const fn has_host_requests(&self) -> bool {
+        self.host_requests.is_running()
     }
 
     /// Returns the policy of fetching pages again, and what was learned.

@@ -5,7 +5,7 @@
 
 use super::changes::is_limit;
 use crate::messages::{
-    ContentSigns, LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, Validators,
+    ContentSigns, LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, SignalSource, Validators,
 };
 use crate::storage::values::{FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
@@ -18,6 +18,7 @@ use crivello_recrawl::controller::ThresholdController;
 use crivello_recrawl::demand::{DemandReport, DemandSums};
 use crivello_recrawl::evidence::{ChangeSeen, FirstHints};
 use crivello_recrawl::fixed::fixed_interval;
+use crivello_recrawl::host_evidence::{HostEvidence, PageVisit, PathPrefix};
 use crivello_recrawl::objective::Objective;
 use crivello_recrawl::page::{PageHistory, VisitContext};
 use crivello_recrawl::prior::PriorStats;
@@ -28,6 +29,7 @@ use crivello_recrawl::threshold::ThresholdPolicy;
 use crivello_recrawl::threshold_history::{DuePass, ThresholdHistory, rescaled_due};
 use std::sync::Arc;
 use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Key in `meta` of what is learned from all pages.
 const META_RECRAWL: &[u8] = b"recrawl";
@@ -78,7 +80,8 @@ impl RecrawlState {
     /// # Errors
     /// [`DiskError`] if the disk fails or the state is damaged.
     pub fn read(disk: &Database, settings: &config::Recrawl) -> Result<Self, DiskError> {
-        let threshold = ThresholdController::initial_threshold();
+        let change_interval = settings.change_interval.as_secs_f64();
+        let threshold = ThresholdController::initial_threshold(change_interval);
         let mut state = Self {
             settings: settings.clone(),
             policy: threshold_policy(settings),
@@ -148,6 +151,7 @@ impl RecrawlState {
         row: &Queued,
         record: Option<(u32, u64)>,
         me: AgentId,
+        evidence: &mut Option<Box<HostEvidence>>,
     ) -> Option<Box<Revisit>> {
         if !self.is_on() {
             // Other agents must still be able to tell this fetch from earlier ones.
@@ -161,7 +165,9 @@ impl RecrawlState {
             PageEnd::Failed(_) | PageEnd::Discarded(_) => VisitResult::Failed { is_gone: false },
         };
         let after = match seen {
-            VisitResult::Page(signs) => self.after_page(&before, (page, row), signs, record, me),
+            VisitResult::Page(signs) => {
+                self.after_page(&before, (page, row), signs, (record, me), evidence)
+            }
             VisitResult::Failed { is_gone } => {
                 if before.history.is_some() {
                     self.counts.failed += 1;
@@ -174,7 +180,7 @@ impl RecrawlState {
 
     /// Returns what a URL has after a fetch without a page.
     fn after_failure(&self, before: &Revisit, now: f64, is_gone: bool) -> Revisit {
-        let context = self.context(None);
+        let context = self.context(None, self.crawl_prior());
         let mut history = before
             .history
             .unwrap_or_else(|| PageHistory::first(now, &FirstHints::default(), &context));
@@ -213,11 +219,15 @@ impl RecrawlState {
         before: &Revisit,
         (page, row): (&Page, &Queued),
         signs: &ContentSigns,
-        record: Option<(u32, u64)>,
-        me: AgentId,
+        (record, me): (Option<(u32, u64)>, AgentId),
+        evidence: &mut Option<Box<HostEvidence>>,
     ) -> Revisit {
         let now = seconds(page.at);
-        let context = self.context(signs.weight);
+        let prefix = path_prefix(&row.path);
+        let crawl = self.crawl_prior();
+        let prior = evidence.as_ref().map_or(crawl, |evidence| evidence.prior(prefix, &crawl));
+        let model = signal_model(evidence.as_deref(), &crawl);
+        let context = VisitContext { signals: model, ..self.context(signs.weight, prior) };
         let is_changed = before.content != Some(signs.content);
         let age = signs.modified.map(|at| now - seconds(at)).filter(|age| *age >= 0.0);
         // A page that only failed so far has a history, but no content.
@@ -241,6 +251,15 @@ impl RecrawlState {
                     (false, false) => counts.unchanged += 1,
                 }
                 self.learn(&earlier, &history, before, now);
+                let visit = PageVisit {
+                    prefix,
+                    elapsed: earlier.age(now),
+                    rates: (earlier.rate(), history.rate()),
+                    n_signals: earlier.signals(),
+                    is_changed,
+                    is_second: earlier.visits().0 == 0,
+                };
+                evidence.get_or_insert_default().add_visit(&visit, &model);
                 history
             }
         };
@@ -324,14 +343,60 @@ impl RecrawlState {
         (self.counts.changed + self.counts.unchanged + self.counts.not_modified) as f64
     }
 
-    fn context(&self, weight: Option<f64>) -> VisitContext {
-        let prior = self.prior.prior(&RateDistribution::UNKNOWN);
+    /// Returns the prior of all pages of this agent.
+    fn crawl_prior(&self) -> RateDistribution {
+        let change_interval = self.settings.change_interval.as_secs_f64();
+        self.prior.prior(&RateDistribution::unknown(change_interval))
+    }
+
+    fn context(&self, weight: Option<f64>, prior: RateDistribution) -> VisitContext {
         VisitContext { prior, signals: SignalModel::NONE, weight: weight.unwrap_or(1.0) }
+    }
+
+    /// Returns what a finished URL has after a hint that it has changed; `None` if the hint changes
+    /// nothing. `evidence` is that of its host.
+    pub fn after_signal(
+        &self,
+        url: &Queued,
+        source: SignalSource,
+        evidence: Option<&HostEvidence>,
+        now: Timestamp,
+    ) -> Option<Revisit> {
+        if !self.is_on() {
+            return None;
+        }
+        let mut revisit = url.revisit.as_deref().cloned().unwrap_or_default();
+        let soonest = |last: f64| timestamp((last + self.policy.bounds().0).max(seconds(now)));
+        let due = match source {
+            SignalSource::Person => {
+                soonest(revisit.history.map_or(0.0, |history| history.last_fetch()))
+            }
+            SignalSource::List { modified, is_new } => {
+                let history = revisit.history?;
+                let is_known =
+                    seconds(modified) <= history.last_fetch() || (history.signals() > 0 && !is_new);
+                if is_known || !self.follows_threshold(&revisit, url) {
+                    return None;
+                }
+                let history = revisit.history.as_mut()?;
+                history.record_signal();
+                let model = signal_model(evidence, &self.crawl_prior());
+                timestamp(history.due(&self.policy, self.threshold, &model))
+            }
+        };
+        if revisit.due == Timestamp::ZERO || due < revisit.due {
+            revisit.due = due;
+        }
+        if source == SignalSource::Person {
+            revisit.moved_in = Revisit::REQUESTED;
+        }
+        Some(revisit)
     }
 
     /// Returns the due time of a page by the threshold in force.
     pub fn due_now(&self, revisit: &Revisit) -> Option<Timestamp> {
-        let history = revisit.history?;
+        // A signal has moved the due time already.
+        let history = revisit.history.filter(|history| history.signals() == 0)?;
         Some(timestamp(history.due(&self.policy, self.threshold, &SignalModel::NONE)))
     }
 
@@ -372,7 +437,9 @@ impl RecrawlState {
         revisit: &Revisit,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        let history = revisit.history.filter(|history| history.last_fetch() < pass.began)?;
+        let history = revisit
+            .history
+            .filter(|history| history.last_fetch() < pass.began && history.signals() == 0)?;
         let [before, after] = [pass.before, pass.after].map(|threshold| {
             history.due(&self.policy, threshold, &SignalModel::NONE) - history.last_fetch()
         });
@@ -386,6 +453,7 @@ impl RecrawlState {
         let failed = revisit.history.is_none_or(|history| history.failures() > 0);
         self.settings.policy == RecrawlPolicy::Adaptive
             && !failed
+            && !revisit.is_requested()
             && self.own_interval(row).is_none()
     }
 
@@ -460,6 +528,20 @@ fn failure_policy(settings: &config::Recrawl) -> FailurePolicy {
     let longest = first.saturating_mul(FAILURE_WAITS_MAX).min(settings.interval_max.max(first));
     let seconds = |duration: Duration| duration.as_secs_f64();
     FailurePolicy::new(seconds(first), seconds(longest), seconds(settings.gone_after))
+}
+
+/// Returns how well signals tell changes of a host's pages.
+fn signal_model(evidence: Option<&HostEvidence>, crawl: &RateDistribution) -> SignalModel {
+    evidence.map_or(SignalModel::NONE, |evidence| evidence.signals(crawl))
+}
+
+/// Returns the prefix of a path by which rates of changes are learned: its first segment, if there are
+/// more.
+fn path_prefix(path: &str) -> PathPrefix {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let segment = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    let hash = xxh3_64(segment.map_or("", |(segment, _)| segment).as_bytes());
+    (hash >> 48) as PathPrefix
 }
 
 fn seconds(at: Timestamp) -> f64 {

@@ -99,7 +99,8 @@ impl ParserThread {
             self.processor.reconfigure(&self.shared.live.latest().live);
             Processed::without_response(PageEnd::Failed(Failure::Unreadable))
         });
-        let Processed { end, records, links, discards, charset, signs, first, .. } = processed;
+        let Processed { end, records, links, signals, discards, charset, signs, first, .. } =
+            processed;
         let page = Page {
             host: fetched.host,
             name: fetched.name,
@@ -109,6 +110,7 @@ impl ParserThread {
             end,
             records,
             links,
+            signals,
             discards,
             traced: fetched.traced,
             signs,

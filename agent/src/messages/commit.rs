@@ -8,7 +8,7 @@
 //! ```
 //! A commit holds pages or facts, never both: each reads rows that the other's batch changes.
 
-use super::{Ack, Fact, Found, Page, PendingPage, SeedAnswer};
+use super::{Ack, ChangeSignal, Fact, Found, HostRequest, Page, PendingPage, SeedAnswer};
 use crate::storage::Batch;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::GroupHash;
@@ -47,6 +47,10 @@ pub struct Commit {
     pub pages: Vec<(Page, Option<(u32, u64)>)>,
     /// Seeds, and URLs from other agents.
     pub found: Vec<Found>,
+    /// Requests of people to fetch pages again.
+    pub signals: Vec<ChangeSignal>,
+    /// Requests of people to fetch all pages of hosts again.
+    pub host_requests: Vec<HostRequest>,
     /// Tally of URLs that were refused before they reached the writer.
     pub refused: DiscardTally,
     /// True if all seeds of this run are in this commit or an earlier one, and there was at least
@@ -104,6 +108,8 @@ impl Commit {
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
             && self.found.is_empty()
+            && self.signals.is_empty()
+            && self.host_requests.is_empty()
             && self.facts.is_empty()
             && self.routing.released.is_empty()
             && self.refused == DiscardTally::default()

@@ -1,11 +1,12 @@
 //! Facts about a group's rows, sent from crawl database to crawl database over the peers' links.
 
-use super::{Finder, Queued, RobotsRecord};
+use super::{ChangeSignal, Finder, HostRequest, Queued, RobotsRecord};
 use crate::storage::values::UrlOutcome;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::politeness::HostState;
 use crivello_common::url::Origin;
+use crivello_recrawl::host_evidence::HostEvidence;
 use std::sync::Arc;
 
 /// One fact about a group. Facts are merged, never replaced: the result does not depend on their
@@ -49,7 +50,13 @@ pub enum Fact {
         resolved: bool,
         /// True if it has answered a request for a page with success (2xx) at some time.
         answered: bool,
+        /// What is learned about changes of its pages; merging takes what was observed longer.
+        evidence: Option<Box<HostEvidence>>,
     },
+    /// A hint that a page has changed. Merging moves its due time, if it is finished.
+    Signal(ChangeSignal),
+    /// A request for all pages of a host. It is kept until a scan has moved their due times.
+    HostRequest(HostRequest),
     /// The cached robots.txt of an origin.
     Robots {
         /// The host.
@@ -68,10 +75,11 @@ impl Fact {
     #[must_use]
     pub const fn group(&self) -> GroupHash {
         match self {
-            Self::Done { url, .. } => url.group,
-            Self::Queued { host, .. } | Self::Host { host, .. } | Self::Robots { host, .. } => {
-                host.group
-            }
+            Self::Done { url, .. } | Self::Signal(ChangeSignal { url, .. }) => url.group,
+            Self::Queued { host, .. }
+            | Self::Host { host, .. }
+            | Self::HostRequest(HostRequest { host, .. })
+            | Self::Robots { host, .. } => host.group,
         }
     }
 
@@ -85,7 +93,11 @@ impl Fact {
                     name.len() + url.path.len() + revisit
                 }
                 Self::Done { outcome, .. } => outcome.weight(),
-                Self::Host { name, .. } => name.len(),
+                Self::Host { name, evidence, .. } => {
+                    name.len() + evidence.as_ref().map_or(0, |evidence| evidence.size())
+                }
+                Self::Signal(_) => 0,
+                Self::HostRequest(request) => request.name.len(),
                 Self::Robots { name, record, .. } => name.len() + record.rules_bytes(),
             }
     }

@@ -12,6 +12,7 @@
 mod ack;
 mod block_and_pause_list;
 mod blocked;
+mod change_signal;
 mod commit;
 mod due_host;
 mod fact;
@@ -38,6 +39,7 @@ mod writer;
 pub use ack::{Ack, SeedAnswer};
 pub use block_and_pause_list::{BlockAndPauseList, Lists};
 pub use blocked::BlockCount;
+pub use change_signal::{ChangeSignal, HostRequest, SignalSource};
 pub use commit::{
     Commit, CommitKind, CommitNumber, OnAck, OutboxChange, PendingAck, PendingSeeds, Routing,
     SieveResult,

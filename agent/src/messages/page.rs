@@ -1,6 +1,6 @@
 //! A request's result with everything to store: from the parsers to the writer.
 
-use super::{Found, Queued, Validators};
+use super::{ChangeSignal, Found, Queued, Validators};
 use crivello_archive::WarcRecord;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
@@ -30,6 +30,8 @@ pub struct Page {
     pub records: Vec<WarcRecord>,
     /// Links that passed the rules, in the order of the page, without repeats.
     pub links: Vec<Found>,
+    /// Changes of other pages, by the dates of a sitemap or feed.
+    pub signals: Vec<ChangeSignal>,
     /// Tally of the links that did not pass the rules.
     pub discards: DiscardTally,
     /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).

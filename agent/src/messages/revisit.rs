@@ -17,7 +17,8 @@ pub struct Revisit {
     /// Time in whole seconds at which a finished URL is queued again, or at which a queued URL was; zero
     /// for never.
     pub due: Timestamp,
-    /// Number of the pass that moved the due time last, so that no pass moves it twice; 0 for none.
+    /// Number of the pass that moved the due time last, so that no pass moves it twice; 0 for none, and
+    /// [`Self::REQUESTED`] if a person set it: then no pass moves it.
     pub moved_in: u32,
     /// Evidence of the fetches so far about the page; `None` until the first one with a response.
     pub history: Option<PageHistory>,
@@ -67,6 +68,15 @@ const HAS_ETAG: u8 = 16;
 const HAS_LAST_MODIFIED: u8 = 32;
 
 impl Revisit {
+    /// Value of `moved_in` of a page that a person asked for.
+    pub const REQUESTED: u32 = u32::MAX;
+
+    /// Returns true if a person set the due time.
+    #[must_use]
+    pub const fn is_requested(&self) -> bool {
+        self.moved_in == Self::REQUESTED
+    }
+
     /// Returns the state of the URL as it is queued for its next fetch.
     #[must_use]
     pub fn queued_next(&self) -> Self {

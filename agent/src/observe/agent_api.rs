@@ -1,16 +1,17 @@
 //! The API of a running member of a cluster: status, explanations, traces, seeds.
 
-use crate::api::{AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, Subject};
+use crate::api::{
+    AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
+};
 use crate::cluster::{ClusterStatus, InboundMsg};
 use crate::crawldb;
-use crate::messages::{BlockCount, LinkKind};
+use crate::messages::{BlockCount, ChangeSignal, HostRequest, LinkKind, SignalSource};
 use crate::observe::explain::Explainer;
 use crate::observe::running_agent::RunningAgent;
 use crate::shared::snapshot::snapshot;
 use crate::url_tracing::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
-use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::{cluster_view, v1};
 use futures_util::FutureExt;
@@ -154,20 +155,32 @@ impl AgentApi for ControlHandler {
         .boxed()
     }
 
-    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+    fn seed(&self, batch: SeedBatch, answer: oneshot::Sender<SeedAnswer>) {
         // If the sender is dropped, the answer is [`SeedAnswer::NotNow`].
         let Some(here) = self.agent() else { return };
+        let SeedBatch { urls, fetch_again, hosts } = batch;
         let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
+        let (rules, mut signals) = (here.rules.load(), Vec::new());
         for (place, url) in urls.into_iter().enumerate() {
-            match here.rules.load().admit(url, 0, LinkKind::Page) {
+            match rules.admit(url, 0, LinkKind::Page) {
+                Ok(known) if fetch_again => {
+                    let source = SignalSource::Person;
+                    signals.push(ChangeSignal { url: known.key(), source });
+                }
                 Ok(seed) => found.push(seed),
                 Err(reason) => {
-                    tally.count(reason);
+                    // Only seeds are discarded.
+                    tally.add(reason, u64::from(!fetch_again));
                     refused.push((place, reason));
                 }
             }
         }
-        let seeds = InboundMsg::Seeds { found, tally: Box::new(tally), refused, answer };
+        let at = here.shared.clock.now();
+        let request =
+            |name: String| HostRequest { host: rules.host_key(&name), name: name.into(), at };
+        let host_requests = hosts.into_iter().map(request).collect();
+        let tally = Box::new(tally);
+        let seeds = InboundMsg::Seeds { found, signals, host_requests, tally, refused, answer };
         here.inbox.offer(seeds);
     }
 }

@@ -5,13 +5,14 @@ use super::duplicates::{Claim, Duplicates, First};
 use super::links::{Href, LinkRules, Parent};
 use super::signs::SignReader;
 use crate::messages::{
-    ContentSigns, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit, WarcRecord,
+    ChangeSignal, ContentSigns, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit,
+    SignalSource, WarcRecord,
 };
 use crate::storage::Database;
 use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
 use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder, RevisitReason};
-use crivello_common::config::{Fixed, Live};
+use crivello_common::config::{Fixed, Live, RecrawlPolicy};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::fields::link::ParentRecord;
 use crivello_common::fields::need_main_text;
@@ -19,12 +20,17 @@ use crivello_common::fields::page::{Keep, KeepRule, PageRecord};
 use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_html::{Language, LinkDates, LinkSource, ListSummary, ParseInput, ParsedPage, Parser};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum time between a change and the first list that tells it.
+const LIST_DELAY_MAX: Duration = Duration::from_secs(86_400);
 
 /// The link rules in force.
 pub type RulesInForce = Arc<ArcSwap<LinkRules>>;
@@ -42,6 +48,8 @@ pub struct Processed {
     pub discards: DiscardTally,
     /// Dates of the links of a sitemap or feed, in the order of the links.
     pub dates: Vec<LinkDates>,
+    /// Changes of other pages, by these dates.
+    pub signals: Vec<ChangeSignal>,
     /// The character set of the page.
     pub charset: Option<&'static str>,
     /// Data for the next fetch; `None` if pages are fetched once.
@@ -60,6 +68,7 @@ impl Processed {
             links: Vec::new(),
             discards: DiscardTally::default(),
             dates: Vec::new(),
+            signals: Vec::new(),
             charset: None,
             signs: None,
             first: None,
@@ -79,6 +88,8 @@ pub struct ResponseProcessor {
     keep: Option<KeepRule>,
     /// Reader of the data for the next fetch; `None` if pages are fetched once.
     signs: Option<SignReader>,
+    /// True if dates of sitemaps and feeds tell changes of other pages.
+    takes_signals: bool,
     parser: Parser,
     records: RecordBuilder,
 }
@@ -99,6 +110,7 @@ impl ResponseProcessor {
             sitemaps: live.links.sitemaps,
             keep: None,
             signs: None,
+            takes_signals: false,
             fixed,
             hasher,
             rules,
@@ -120,6 +132,7 @@ impl ResponseProcessor {
         // It was checked with the other settings.
         self.keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
         self.signs = SignReader::new(live);
+        self.takes_signals = live.recrawl.policy == RecrawlPolicy::Adaptive;
         self.parser.collect_main_text(need_main_text(live));
     }
 
@@ -163,9 +176,11 @@ impl ResponseProcessor {
             links.clear();
             dates.clear();
         }
+        let signals = self.change_signals(fetched, &links, &dates);
         if keep != Keep::Archive {
             discards.count(Discard::NotArchived);
-            return Processed { discards, dates, charset, signs, ..not_archived(response, links) };
+            let rest = not_archived(response, links);
+            return Processed { discards, dates, signals, charset, signs, ..rest };
         }
         let capture = capture(fetched, response);
         let digests = Digests::of(&capture, self.fixed.store.digest);
@@ -182,7 +197,28 @@ impl ResponseProcessor {
             duplicate: original.is_some(),
             truncated: response.truncated.is_some(),
         };
-        Processed { end, records, links, discards, dates, charset, signs, first }
+        Processed { end, records, links, discards, dates, signals, charset, signs, first }
+    }
+
+    /// Returns the pages that have changed since the last fetch of a sitemap or feed, or shortly before
+    /// it: some lists are published later than the changes that they tell.
+    fn change_signals(
+        &self,
+        fetched: &Fetched,
+        links: &[Found],
+        dates: &[LinkDates],
+    ) -> Vec<ChangeSignal> {
+        let revisit = fetched.row.as_ref().and_then(|row| row.revisit.as_ref());
+        let history = revisit.and_then(|revisit| revisit.history).filter(|_| self.takes_signals);
+        let Some(history) = history else { return Vec::new() };
+        let before = Timestamp::from_secs(history.last_fetch() as u64);
+        let signal = |dates: &LinkDates| {
+            let modified = dates.modified.or(dates.published)?;
+            let url = links.get(dates.link as usize)?.key();
+            let source = SignalSource::List { modified, is_new: modified > before };
+            (modified + LIST_DELAY_MAX > before).then_some(ChangeSignal { url, source })
+        };
+        dates.iter().filter_map(signal).collect()
     }
 
     /// Processes a 304 to a conditional request: a revisit of the last capture, if that is archived. Its

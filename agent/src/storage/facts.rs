@@ -4,14 +4,19 @@
 //! encoded as a queued one. The receiver computes the hash of a host from its name.
 
 use super::values::{
-    UrlOutcome, closed_number, decode_queued, encode_queued, merit_byte, read_closed, read_merit,
+    UrlOutcome, closed_number, decode_queued, encode_queued, evidence_bytes, merit_byte,
+    read_closed, read_evidence, read_merit,
 };
 use super::{Row, RowReader, RowWriter};
-use crate::messages::{Fact, Found, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
+use crate::messages::{
+    ChangeSignal, Fact, Found, HostRequest, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord,
+    SignalSource,
+};
 use bytes::Bytes;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::politeness::HostState;
+use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin, Scheme, is_normal_host};
 use std::sync::Arc;
 
@@ -19,6 +24,8 @@ const QUEUED: u8 = 1;
 const DONE: u8 = 2;
 const HOST: u8 = 3;
 const ROBOTS: u8 = 4;
+const SIGNAL: u8 = 5;
+const HOST_REQUEST: u8 = 6;
 
 /// Encodes a fact.
 #[must_use]
@@ -29,14 +36,36 @@ pub fn encode(fact: &Fact) -> Vec<u8> {
             let url = [url.group.to_bytes(), url.url.to_bytes()].concat();
             RowWriter::versioned(DONE).rest(&url).rest(&outcome.encode()).finish()
         }
-        Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered } => {
-            headed(HOST, host.group, name)
-                .number(closed_number(*closed))
-                .number(*pages)
-                .number(*bytes)
-                .byte(merit_byte(*finder, *resolved, *answered))
-                .rest(&state.to_bytes())
-                .finish()
+        Fact::Host {
+            host,
+            name,
+            state,
+            closed,
+            pages,
+            bytes,
+            finder,
+            resolved,
+            answered,
+            evidence,
+        } => headed(HOST, host.group, name)
+            .number(closed_number(*closed))
+            .number(*pages)
+            .number(*bytes)
+            .byte(merit_byte(*finder, *resolved, *answered))
+            .bytes(&evidence_bytes(evidence.as_deref()))
+            .rest(&state.to_bytes())
+            .finish(),
+        Fact::Signal(ChangeSignal { url, source }) => {
+            let (code, modified) = match source {
+                SignalSource::Person => (0, Timestamp::ZERO),
+                SignalSource::List { modified, is_new: false } => (1, *modified),
+                SignalSource::List { modified, is_new: true } => (2, *modified),
+            };
+            let url = [url.group.to_bytes(), url.url.to_bytes()].concat();
+            RowWriter::versioned(SIGNAL).rest(&url).byte(code).number(modified.0).finish()
+        }
+        Fact::HostRequest(HostRequest { host, name, at }) => {
+            headed(HOST_REQUEST, host.group, name).number(at.0).finish()
         }
         Fact::Robots { host, name, origin, record } => headed(ROBOTS, host.group, name)
             .byte(origin.scheme as u8)
@@ -101,6 +130,16 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
         }
         return Some(Fact::Done { url, outcome });
     }
+    if kind == SIGNAL {
+        let url = UrlKey { group, url: UrlHash::from_bytes(r.array()?) };
+        let (code, modified) = (r.byte()?, Timestamp(r.number()?));
+        let source = match code {
+            0 if modified == Timestamp::ZERO => SignalSource::Person,
+            1 | 2 => SignalSource::List { modified, is_new: code == 2 },
+            _ => return None,
+        };
+        return Some(Fact::Signal(ChangeSignal { url, source }));
+    }
     let name: Arc<str> = r.text()?.into();
     if kind != QUEUED && !is_normal_host(&name) {
         return None;
@@ -117,9 +156,22 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
             let closed = read_closed(&mut r)?;
             let (pages, bytes) = (r.number()?, r.number()?);
             let (finder, resolved, answered) = read_merit(&mut r)?;
+            let evidence = read_evidence(&mut r)?;
             let state = HostState::from_bytes(r.rest())?;
-            Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered }
+            Fact::Host {
+                host,
+                name,
+                state,
+                closed,
+                pages,
+                bytes,
+                finder,
+                resolved,
+                answered,
+                evidence,
+            }
         }
+        HOST_REQUEST => Fact::HostRequest(HostRequest { host, name, at: Timestamp(r.number()?) }),
         ROBOTS => {
             let scheme = Scheme::from_code(r.byte()?)?;
             let origin = Origin { scheme, port: u16::from_be_bytes(r.array()?) };
@@ -139,20 +191,21 @@ fn is_normal(name: &str, url: &Queued) -> bool {
 /// cannot be decoded is returned as it is.
 #[must_use]
 pub fn on_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
-    if !matches!(bytes.first(), Some(&(HOST | ROBOTS))) {
+    if !matches!(bytes.first(), Some(&(HOST | ROBOTS | HOST_REQUEST))) {
         return bytes;
     }
     // The encoded fact has the name of the host and not its hash.
     let Some(mut fact) = read(&bytes, |_| HostHash::default()) else { return bytes };
     match &mut fact {
         Fact::Host { state, .. } => state.convert_to_clock_ahead(micros),
+        Fact::HostRequest(request) => request.at = request.at.on_clock_ahead(micros),
         Fact::Robots { record, .. } => {
             record.asked = record.asked.on_clock_ahead(micros);
             record.fetched = record.fetched.on_clock_ahead(micros);
             let since = record.unreachable_since;
             record.unreachable_since = since.map(|at| at.on_clock_ahead(micros));
         }
-        Fact::Queued { .. } | Fact::Done { .. } => {}
+        Fact::Queued { .. } | Fact::Done { .. } | Fact::Signal(_) => {}
     }
     encode(&fact).into()
 }
@@ -171,8 +224,10 @@ mod tests {
     use crivello_common::discard::Discard;
     use crivello_common::failure::Failure;
     use crivello_common::robots::Rules;
-    use crivello_common::time::Timestamp;
     use crivello_common::view::AgentId;
+    use crivello_recrawl::host_evidence::{HostEvidence, PageVisit};
+    use crivello_recrawl::rate::RateDistribution;
+    use crivello_recrawl::signals::SignalModel;
     use proptest::prelude::*;
 
     fn found(url: &str) -> Found {
@@ -204,6 +259,16 @@ mod tests {
         let kept = FinishedUrl { by: AgentId(3), name: name.clone(), url: as_queued(&found) };
         let page = Some(Arc::new(kept));
         let by = UrlOutcome::Fetched { at, status: 200, record: None, page };
+        let mut evidence = HostEvidence::default();
+        let visit = PageVisit {
+            prefix: 9,
+            elapsed: 60.0,
+            rates: (RateDistribution::UNKNOWN, RateDistribution::UNKNOWN),
+            n_signals: 1,
+            is_changed: false,
+            is_second: true,
+        };
+        evidence.add_visit(&visit, &SignalModel::NONE);
         vec![
             Fact::Queued { host, name: name.clone(), url: as_queued(&found) },
             Fact::Done { url, outcome: fetched },
@@ -219,6 +284,7 @@ mod tests {
                 finder: Finder::OWN,
                 resolved: true,
                 answered: false,
+                evidence: Some(Box::new(evidence)),
             },
             Fact::Host {
                 host,
@@ -230,7 +296,14 @@ mod tests {
                 finder: Finder::LAST,
                 resolved: false,
                 answered: true,
+                evidence: None,
             },
+            Fact::Signal(ChangeSignal { url, source: SignalSource::Person }),
+            Fact::HostRequest(HostRequest { host, name: name.clone(), at }),
+            Fact::Signal(ChangeSignal {
+                url,
+                source: SignalSource::List { modified: at, is_new: true },
+            }),
             Fact::Robots { host, name, origin: found.url.origin(), record },
         ]
     }
@@ -313,6 +386,7 @@ mod tests {
                     finder,
                     resolved,
                     answered,
+                    evidence,
                     ..
                 } => Fact::Host {
                     host,
@@ -324,6 +398,7 @@ mod tests {
                     finder,
                     resolved,
                     answered,
+                    evidence,
                 },
                 Fact::Done { url, outcome: UrlOutcome::Fetched { at, status, page, .. } } => {
                     let page = page.map(|page| {
@@ -335,13 +410,16 @@ mod tests {
                         outcome: UrlOutcome::Fetched { at, status, record: None, page },
                     }
                 }
-                done @ Fact::Done { .. } => done,
+                Fact::HostRequest(HostRequest { host, at, .. }) => {
+                    Fact::HostRequest(HostRequest { host, name, at })
+                }
+                other @ (Fact::Done { .. } | Fact::Signal(_)) => other,
             }
         };
         for fact in samples() {
             let names_a_host = match &fact {
                 Fact::Done { outcome: UrlOutcome::Fetched { page, .. }, .. } => page.is_some(),
-                Fact::Done { .. } => false,
+                Fact::Done { .. } | Fact::Signal(_) => false,
                 _ => true,
             };
             for name in [

@@ -12,6 +12,7 @@ use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
 use crivello_common::view::AgentId;
+use crivello_recrawl::host_evidence::HostEvidence;
 use std::sync::Arc;
 
 /// Encodes a row of `frontier`: flags (scheme, other port, two bits of kind, four of finder), four times
@@ -334,9 +335,11 @@ pub struct HostRow {
     pub resolved: bool,
     /// True if it has answered a request for a page with success (2xx) at some time.
     pub answered: bool,
+    /// What is learned about changes of its pages, in a crawl that fetches pages again.
+    pub evidence: Option<Box<HostEvidence>>,
 }
 
-const HOST_VERSION: u8 = 2;
+const HOST_VERSION: u8 = 3;
 
 impl HostRow {
     /// Encodes the value.
@@ -352,6 +355,7 @@ impl HostRow {
             .number(self.scheduled.map_or(0, |t| t.0))
             .byte(u8::from(self.robots))
             .byte(merit_byte(self.finder, self.resolved, self.answered))
+            .bytes(&evidence_bytes(self.evidence.as_deref()))
             .rest(&self.state.to_bytes())
             .finish()
     }
@@ -376,8 +380,9 @@ impl Row for HostRow {
             ..Self::default()
         };
         let (finder, resolved, answered) = read_merit(r)?;
+        let evidence = read_evidence(r)?;
         let state = HostState::from_bytes(r.rest())?;
-        Some(Self { finder, resolved, answered, state, ..row })
+        Some(Self { finder, resolved, answered, evidence, state, ..row })
     }
 }
 
@@ -401,6 +406,19 @@ pub(super) fn read_merit(r: &mut RowReader<'_>) -> Option<(Finder, bool, bool)> 
     let byte = r.byte()?;
     let finder = Finder::from_code(byte & 15)?;
     (byte < 64).then_some((finder, byte & 16 != 0, byte & 32 != 0))
+}
+
+/// Encodes what is learned about changes of a host's pages; nothing if that is `None`.
+pub(super) fn evidence_bytes(evidence: Option<&HostEvidence>) -> Vec<u8> {
+    evidence.map(HostEvidence::to_bytes).unwrap_or_default()
+}
+
+/// Reads what [`evidence_bytes`] has written.
+pub(super) fn read_evidence(r: &mut RowReader<'_>) -> Option<Option<Box<HostEvidence>>> {
+    match r.bytes()? {
+        [] => Some(None),
+        bytes => HostEvidence::from_bytes(bytes).map(|evidence| Some(Box::new(evidence))),
+    }
 }
 
 /// Returns the number for the reason why a host is closed, if it is.

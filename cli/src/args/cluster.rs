@@ -21,6 +21,11 @@ pub enum ClusterCommand {
     ///
     /// Exits once agents have stored all URLs safely.
     Seed(SeedArgs),
+    /// Ask a crawl to fetch pages again soon, for example from a program that learns of changes.
+    ///
+    /// Moves the due times of pages that the crawl knows, and adds no URL. A page is fetched again after
+    /// `recrawl.interval-min` at the earliest. Exits once agents have stored all due times safely.
+    Recrawl(RecrawlArgs),
     /// Wait until a crawl has nothing left to do.
     Wait(WaitArgs),
     /// Explain why a host waits, or what happened to a URL: the agent that owns it, the rule it
@@ -259,6 +264,18 @@ pub struct AgentsArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::Recrawl`].
+#[derive(Debug, clap::Args)]
+pub struct RecrawlArgs {
+    /// URLs, names of hosts (all of their pages), and at most one file of URLs, one per line (`#` starts
+    /// a comment line). `-` is standard input.
+    #[arg(value_name = "FILE|-|URL|HOST", required = true)]
+    pub urls: Vec<String>,
     /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,

@@ -38,6 +38,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 struct SeedBatch {
     id: u64,
     seeds: Vec<(String, SeedOrigin)>,
+    /// Names of hosts to fetch again.
+    hosts: Vec<String>,
 }
 
 /// Reads and sends seeds. Returns true if all were read and sent.
@@ -53,7 +55,7 @@ fn read(mut seeds: SeedIter, sender: &mpsc::Sender<SeedBatch>) -> bool {
         let is_full = batch.len() == SEED_LINES_MAX || bytes >= BATCH_BYTES;
         if !batch.is_empty() && (is_full || !matches!(seed, Some(Seed::Url(_)))) {
             let seeds = std::mem::take(&mut batch);
-            if sender.blocking_send(SeedBatch { id, seeds }).is_err() {
+            if sender.blocking_send(SeedBatch { id, seeds, hosts: Vec::new() }).is_err() {
                 return false;
             }
             (id, bytes) = (id + 1, 0);
@@ -84,6 +86,8 @@ pub struct SeedSender {
     members: MemberList,
     clients: Arc<AgentClients>,
     seed_errors: SeedErrors,
+    /// True if the URLs are no seeds, but are to be fetched again.
+    fetch_again: bool,
     on_progress: fn(&SeedProgress),
     /// Seeds that `reader` has read. It reads them as they are needed.
     batches: mpsc::Receiver<SeedBatch>,
@@ -119,6 +123,7 @@ impl SeedSender {
             members,
             clients,
             seed_errors,
+            fetch_again: false,
             on_progress,
             batches,
             reader: reader.context("cannot start the seed thread")?,
@@ -130,6 +135,18 @@ impl SeedSender {
             clock,
             last_error: String::new(),
         })
+    }
+
+    /// Makes the URLs no seeds: those that the crawl knows are to be fetched again, and all pages of
+    /// these hosts.
+    #[must_use]
+    pub fn to_fetch_again(mut self, hosts: Vec<String>) -> Self {
+        self.fetch_again = true;
+        if !hosts.is_empty() {
+            // Batches of URLs are numbered from 0.
+            self.unacked.push_back(SeedBatch { id: u64::MAX, seeds: Vec::new(), hosts });
+        }
+        self
     }
 
     /// Sends all seeds and returns once agents have stored them.
@@ -192,7 +209,7 @@ impl SeedSender {
         let (batches, mut requests) = mpsc::channel::<SeedRequest>(WINDOW);
         for batch in &self.unacked {
             // The window has space for all unacknowledged batches.
-            let _ = batches.try_send(request(batch));
+            let _ = batches.try_send(self.request(batch));
         }
         let requests = poll_fn(move |cx| requests.poll_recv(cx));
         let opened = timeout(ACK_TIMEOUT, client.seed(requests)).await;
@@ -213,7 +230,7 @@ impl SeedSender {
                 batch = self.batches.recv(), if has_room && more => match batch {
                     Some(batch) => {
                         // Fails only if the stream has ended; then the answers have ended too.
-                        let _ = batches.try_send(request(&batch));
+                        let _ = batches.try_send(self.request(&batch));
                         self.unacked.push_back(batch);
                     }
                     None => more = false,
@@ -241,14 +258,17 @@ impl SeedSender {
         Ok(())
     }
 
+    fn request(&self, batch: &SeedBatch) -> SeedRequest {
+        let lines = batch.seeds.iter().map(|(url, _)| url.clone()).collect();
+        let hosts = batch.hosts.clone();
+        SeedRequest { id: batch.id, lines, fetch_again: self.fetch_again, hosts }
+    }
+
     fn report(&mut self) {
-        self.progress.in_flight = self.unacked.iter().map(|b| b.seeds.len() as u64).sum();
+        self.progress.in_flight =
+            self.unacked.iter().map(|b| (b.seeds.len() + b.hosts.len()) as u64).sum();
         (self.on_progress)(&self.progress);
     }
-}
-
-fn request(batch: &SeedBatch) -> SeedRequest {
-    SeedRequest { id: batch.id, lines: batch.seeds.iter().map(|(url, _)| url.clone()).collect() }
 }
 
 async fn answer(answers: &mut Streaming<v1::SeedResponse>) -> Result<v1::SeedResponse, String> {

@@ -2,7 +2,7 @@
 
 use super::{
     accept_certificate, accept_key, agents, block, control, coordinator, declare_dead, log_level,
-    rebuild, remove, seed, set, status, wait, why,
+    rebuild, recrawl, remove, seed, set, status, wait, why,
 };
 use crate::args::cluster::{ClusterCommand, CoordinatorCommand};
 use crate::exit::{CliError, Exit};
@@ -28,6 +28,7 @@ pub fn run(args: ClusterCommand) -> Result<Exit, CliError> {
             },
             ClusterCommand::Status(args) => status::run(&args).await,
             ClusterCommand::Seed(args) => seed::run(args).await,
+            ClusterCommand::Recrawl(args) => recrawl::run(args).await,
             ClusterCommand::Wait(args) => wait::run(&args).await,
             ClusterCommand::Why(args) => why::run(&args).await,
             ClusterCommand::Agents(args) => agents::run(&args).await,

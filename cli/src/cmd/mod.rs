@@ -16,6 +16,7 @@ pub mod declare_dead;
 pub mod demo;
 pub mod log_level;
 pub mod rebuild;
+pub mod recrawl;
 pub mod remove;
 pub mod robots;
 pub mod seed;

@@ -1,6 +1,6 @@
 //! `crivello seed`: sends seeds to a crawl.
 
-use crate::args::cluster::SeedArgs;
+use crate::args::cluster::{CoordinatorUrl, SeedArgs};
 use crate::cluster::seed_sender::{SeedProgress, SeedSender};
 use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit, usage};
@@ -16,8 +16,39 @@ use std::path::{Path, PathBuf};
 /// Returns usage errors before anything is sent. Fails if the coordinator cannot be reached, or if
 /// no agent accepts seeds.
 pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
-    let sources = sources(args.seeds)?;
-    let (mut client, credentials) = connect(&args.coordinator).await?;
+    send((args.seeds, Vec::new()), &args.coordinator, Purpose::Crawl).await
+}
+
+/// What URLs are sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// They are seeds.
+    Crawl,
+    /// Those that the crawl knows are fetched again.
+    FetchAgain,
+}
+
+impl Purpose {
+    /// Returns the word for URLs that are sent, and for what became of them.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Crawl => ("seeds", "stored"),
+            Self::FetchAgain => ("URLs and hosts", "passed on to their agents"),
+        }
+    }
+}
+
+/// Sends all URLs, and names of hosts to fetch again, and returns once agents have stored them.
+///
+/// # Errors
+/// As [`run`].
+pub async fn send(
+    (urls, hosts): (Vec<String>, Vec<String>),
+    coordinator: &CoordinatorUrl,
+    purpose: Purpose,
+) -> Result<Exit, CliError> {
+    let sources = if urls.is_empty() { SeedSources::default() } else { sources(urls)? };
+    let (mut client, credentials) = connect(coordinator).await?;
     // Detects missing permissions before seeds are read.
     list(&mut client).await?;
     let clients = credentials.agent_clients(client.clone());
@@ -26,9 +57,14 @@ pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
         signals::listen(|| screen::print_line("exited at once; acknowledged seeds are stored"))?;
     let seed_errors = SeedErrors::default();
     let seeds = (SeedIter::new(sources, stop, seed_errors.clone()), seed_errors.clone());
-    let sent = SeedSender::start(seeds, members, clients, show_progress)?.send_all().await;
+    let sender = SeedSender::start(seeds, members, clients, show_progress)?;
+    let sender = match purpose {
+        Purpose::Crawl => sender,
+        Purpose::FetchAgain => sender.to_fetch_again(hosts),
+    };
+    let sent = sender.send_all().await;
     screen::restore();
-    finish(&sent?, &seed_errors)
+    finish(&sent?, &seed_errors, purpose)
 }
 
 /// Sorts the arguments into URLs and at most one file.
@@ -54,26 +90,31 @@ fn sources(seeds: Vec<String>) -> Result<SeedSources, CliError> {
 fn show_progress(progress: &SeedProgress) {
     let (stored, in_flight) = (format::count(progress.stored), format::count(progress.in_flight));
     let agent = &progress.agent;
-    screen::show_line(&format!("{stored} seeds stored, {in_flight} in flight to {agent}"));
+    screen::show_line(&format!("{stored} stored, {in_flight} in flight to {agent}"));
 }
 
-fn finish(progress: &SeedProgress, seed_errors: &SeedErrors) -> Result<Exit, CliError> {
+fn finish(
+    progress: &SeedProgress,
+    seed_errors: &SeedErrors,
+    purpose: Purpose,
+) -> Result<Exit, CliError> {
+    let (word, fate) = purpose.words();
     let rejected = seed_errors.rejected();
     let rejections = match rejected {
         0 => String::new(),
         n => format!(", {} rejected", format::count(n)),
     };
-    let result = format!("{} seeds stored{rejections}", format::count(progress.stored));
+    let result = format!("{} {word} {fate}{rejections}", format::count(progress.stored));
     if let Some(error) = seed_errors.error() {
-        let why = format!("the seeds could not be read to their end: {error}; {result}");
+        let why = format!("the {word} could not be read to their end: {error}; {result}");
         return Err(CliError::Internal(anyhow!(why)));
     }
     if !progress.all_read {
-        screen::print_line(&format!("stopped before all seeds were read; {result}"));
+        screen::print_line(&format!("stopped before all {word} were read; {result}"));
         return Ok(Exit::Stopped);
     }
     if progress.stored == 0 && rejected > 0 {
-        return Err(CliError::usage("this crawl may visit none of the seeds"));
+        return Err(usage!("this crawl may visit none of the {word}"));
     }
     screen::print_line(&result);
     Ok(Exit::Finished)

@@ -62,7 +62,7 @@ pub async fn show(args: &SettingsOfArgs) -> Result<Exit, CliError> {
     Ok(Exit::Finished)
 }
 
-fn read(toml: &str) -> Result<Settings, CliError> {
+pub(super) fn read(toml: &str) -> Result<Settings, CliError> {
     Settings::from_toml("the coordinator's settings", toml)
         .map_err(|errors| CliError::Internal(anyhow!(errors.to_string())))
 }

@@ -3,7 +3,8 @@
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, Subject,
+    self, AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch,
+    Subject,
 };
 use crivello_agent::messages::{Ack, RobotsOutcome};
 use crivello_agent::peers::{
@@ -78,7 +79,8 @@ impl AgentApi for FakeAgent {
     }
 
     /// Treats hosts that begin with `x` as out of scope.
-    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+    fn seed(&self, batch: SeedBatch, answer: oneshot::Sender<SeedAnswer>) {
+        let urls = batch.urls;
         if self.busy {
             return;
         }
@@ -239,14 +241,14 @@ fn seeds_go_to_an_agent_that_accepts_them_and_rejected_lines_are_named() {
     text.extend((0..5_000).map(|n| format!("http://h{n}.example/\n")));
     write(dir.join("urls.txt"), text).unwrap();
     let (_, stderr) = cluster.ask(&dir, &["seed", "http://b.example/", "urls.txt"], 0);
-    assert!(stderr.contains("urls.txt:3: not a seed: \"nonsense\""), "{stderr}");
-    let line = "urls.txt:5: not a seed: \"http://x.example/\": not included, or excluded";
+    assert!(stderr.contains("urls.txt:3: refused: \"nonsense\""), "{stderr}");
+    let line = "urls.txt:5: refused: \"http://x.example/\": not included, or excluded";
     assert!(stderr.contains(line), "{stderr}");
     assert!(stderr.contains("5,002 seeds stored, 2 rejected"), "{stderr}");
     assert_eq!(free.seeds.lock().expect("the mutex is not poisoned").len(), 5_002);
     assert!(busy.seeds.lock().expect("the mutex is not poisoned").is_empty());
     let (_, stderr) = cluster.ask(&dir, &["seed", "http://x.example/"], 64);
-    assert!(stderr.contains("argument 1: not a seed"), "{stderr}");
+    assert!(stderr.contains("argument 1: refused"), "{stderr}");
     let (_, stderr) = cluster.ask(&dir, &["seed", "urls.txt", "-"], 64);
     assert!(stderr.contains("only one file can be given"), "{stderr}");
 }

@@ -27,6 +27,7 @@ const NEVER: Duration = Duration::ZERO;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = secs(86_400);
 const YEAR: Duration = secs(365 * 86_400);
+const TEN_DAYS: Duration = secs(10 * 86_400);
 const MONTH: Duration = secs(30 * 86_400);
 const CENTURY: Duration = secs(100 * 365 * 86_400);
 
@@ -307,6 +308,9 @@ settings! {
         interval_min: Duration = secs(60), must between(secs(1), CENTURY);
         /// Maximum time between two fetches of a page.
         interval_max: Duration = YEAR, must between(secs(1), CENTURY);
+        /// With `adaptive`: expected time between two changes of a page of which nothing is known yet.
+        /// It counts until rates are learned from visits.
+        change_interval: Duration = TEN_DAYS, must between(secs(1), CENTURY);
         /// Time between two fetches of a seed. 0 s is as for other pages.
         seeds_interval: Duration = NEVER, must between(NEVER, CENTURY);
         /// Time between two fetches of a sitemap or feed. 0 s is as for other pages.

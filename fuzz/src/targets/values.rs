@@ -7,8 +7,8 @@ use crate::target::{FuzzTarget, MemoryBound};
 use bytes::Bytes;
 use crivello_agent::crawldb::Totals;
 use crivello_agent::messages::{
-    Fact, Finder, GroupRole, LastCapture, LinkKind, QueueKey, Queued, Revisit, RobotsRecord, Role,
-    Validators,
+    ChangeSignal, Fact, Finder, GroupRole, HostRequest, LastCapture, LinkKind, QueueKey, Queued,
+    Revisit, RobotsRecord, Role, SignalSource, Validators,
 };
 use crivello_agent::storage::group_row::GroupRow;
 use crivello_agent::storage::values::{
@@ -159,6 +159,7 @@ pub fn sample_facts() -> Vec<Vec<u8>> {
         finder: Finder::OWN,
         resolved: true,
         answered: false,
+        evidence: None,
     };
     let again = again(&queued, at);
     let due = FinishedUrl { by: AgentId(3), name: name.clone(), url: again.clone() };
@@ -166,6 +167,8 @@ pub fn sample_facts() -> Vec<Vec<u8>> {
     let facts = [
         Fact::Queued { host, name: name.clone(), url: queued },
         Fact::Queued { host, name: name.clone(), url: again },
+        Fact::Signal(ChangeSignal { url: key, source: SignalSource::Person }),
+        Fact::HostRequest(HostRequest { host, name: name.clone(), at }),
         Fact::Done { url: key, outcome: failed },
         Fact::Done { url: key, outcome: fetched },
         Fact::Done { url: key, outcome: UrlOutcome::Failed(Failure::Tls, None) },

@@ -167,3 +167,45 @@ fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
     }
     assert!(n_revisits > 50, "{n_revisits} revisits");
 }
+
+/// A person, or a program that learns of changes, names pages. Each goes to the agent that owns it.
+#[test]
+fn pages_that_a_person_names_are_fetched_again_and_no_others() {
+    let mut cluster = Cluster::new(spec())
+        .delays(DELAY, Duration::ZERO)
+        .set("recrawl.interval=1d")
+        .set("recrawl.interval-min=1s")
+        .start(3);
+    let page = cluster.due().iter().next().cloned().unwrap_or_default();
+    let (code, _, stderr) = cluster.ask(&["recrawl", &page]);
+    assert!(code == Some(2) && stderr.contains("fetches each page once"), "{code:?}: {stderr}");
+    cluster.run_ok(&["set", "recrawl.policy=fixed"]);
+    cluster.seed();
+    cluster.until("each page is fetched", |cluster| least(cluster) >= 1);
+    std::thread::sleep(Duration::from_secs(2));
+    let before = fetches(&cluster.web.log().entries());
+    // Pages of five hosts, and all of the sixth.
+    let (of_host, others): (Vec<String>, Vec<String>) =
+        before.keys().cloned().partition(|url| url.contains("h1.site2."));
+    let mut named: Vec<String> = others.into_iter().step_by(3).collect();
+    let host = of_host[0].split('/').nth(2).unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default().to_owned();
+    let unknown = format!("{}not-in-the-crawl", cluster.web.seeds()[0]);
+    let mut command = vec!["recrawl", "no URL", &unknown, &host];
+    command.extend(named.iter().map(String::as_str));
+    let (code, stdout, stderr) = cluster.ask(&command);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("argument 1: refused"), "{stderr}");
+    named.extend(of_host);
+    named.sort_unstable();
+    let again = |cluster: &Cluster| -> Vec<String> {
+        let now = fetches(&cluster.web.log().entries());
+        now.into_iter().filter(|(url, n)| before.get(url) != Some(n)).map(|(url, _)| url).collect()
+    };
+    cluster.until("the named pages are fetched again", |c| again(c).len() >= named.len());
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(again(&cluster), named);
+    let _ = cluster.stop();
+    let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &cluster.web.log().entries());
+    assert!(pace.is_clean(), "{pace}");
+}

@@ -118,6 +118,7 @@ fn facts_about_a_host_with_the_key_of_another_change_nothing() {
             finder: Finder::OWN,
             resolved: true,
             answered: true,
+            evidence: None,
         },
         Fact::Robots { host, name, origin: forged.url.origin(), record },
     ];

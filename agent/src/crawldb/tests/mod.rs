@@ -5,6 +5,7 @@
 mod blocked_hosts;
 mod host_key_taken;
 mod model;
+mod months;
 mod recrawl;
 mod shares;
 mod sieves;

@@ -2,8 +2,9 @@
 
 use super::super::CrawlDb;
 use crate::messages::{
-    Commit, ContentSigns, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey,
-    Queued, Revisit, ToFrontier, ToWorkbench, Validators,
+    ChangeSignal, Commit, CommitKind, ContentSigns, Fact, Finder, Found, HostRequest, LinkKind,
+    PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued, Revisit, SignalSource, ToFrontier,
+    ToWorkbench, Validators,
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};
@@ -23,16 +24,16 @@ const T: Timestamp = Timestamp::from_secs(1_000_000);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 
-struct TestCrawlDb {
-    disk: Arc<Database>,
-    crawldb: CrawlDb,
+pub(super) struct TestCrawlDb {
+    pub(super) disk: Arc<Database>,
+    pub(super) crawldb: CrawlDb,
     settings: Settings,
     dir: tempfile::TempDir,
-    now: Timestamp,
+    pub(super) now: Timestamp,
 }
 
 impl TestCrawlDb {
-    fn new(sets: &[&str]) -> Self {
+    pub(super) fn new(sets: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Settings::default();
         for set in sets {
@@ -60,7 +61,7 @@ impl TestCrawlDb {
         Self { disk, crawldb, settings, dir, now }
     }
 
-    fn commit(&mut self, mut commit: Commit) {
+    pub(super) fn commit(&mut self, mut commit: Commit) {
         self.crawldb.apply(&mut commit, self.now).unwrap();
         self.disk.commit(&commit.batch).unwrap();
     }
@@ -70,7 +71,7 @@ impl TestCrawlDb {
     }
 
     /// Queues all URLs that are due.
-    fn queue_due(&mut self) {
+    pub(super) fn queue_due(&mut self) {
         for _ in 0..100 {
             let Some(commit) = self.crawldb.step_due(self.now).unwrap() else { return };
             self.disk.commit(&commit.batch).unwrap();
@@ -81,6 +82,15 @@ impl TestCrawlDb {
     /// Fetches all that waits, with this result, and returns the rows.
     fn fetch(&mut self, end: &PageEnd, signs: Option<&ContentSigns>) -> Vec<Queued> {
         self.queue_due();
+        self.fetch_each(|_| (end.clone(), signs.cloned()))
+    }
+
+    /// Fetches all that waits and fits into the windows of hosts, with the result for each row, and
+    /// returns the rows.
+    pub(super) fn fetch_each(
+        &mut self,
+        mut result: impl FnMut(&Queued) -> (PageEnd, Option<ContentSigns>),
+    ) -> Vec<Queued> {
         self.crawldb.on_workbench(ToFrontier::WantHosts { hosts: 100 });
         let mut out = Vec::new();
         self.crawldb.serve(self.now, &mut |_, _| Ok(true), &mut out).unwrap();
@@ -91,18 +101,20 @@ impl TestCrawlDb {
             state.next = self.now;
             for row in &due.urls {
                 rows.push(row.clone());
+                let (end, signs) = result(row);
                 let page = Page {
                     host: due.host,
                     name: due.name.clone(),
                     row: Some(row.clone()),
                     at: self.now,
                     took: Duration::ZERO,
-                    end: end.clone(),
+                    end,
                     records: Vec::new(),
                     links: Vec::new(),
+                    signals: Vec::new(),
                     discards: DiscardTally::default(),
                     traced: None,
-                    signs: signs.cloned().map(Box::new),
+                    signs: signs.map(Box::new),
                 };
                 pages.push((page, Some((1, 7))));
             }
@@ -124,6 +136,11 @@ impl TestCrawlDb {
         *outcome.page().unwrap().url.revisit.clone().unwrap()
     }
 
+    /// Returns the number of queued URLs.
+    pub(super) fn n_queued(&self) -> u64 {
+        self.crawldb.totals().queued
+    }
+
     fn n_rows(&self, family: Family) -> usize {
         let mut n = 0;
         self.disk
@@ -136,14 +153,14 @@ impl TestCrawlDb {
     }
 
     /// Checks that the totals count the rows.
-    fn recount(&self) {
+    pub(super) fn recount(&self) {
         let totals = self.crawldb.totals();
         assert_eq!(totals.queued as usize, self.n_rows(Family::Frontier));
         assert_eq!(totals.scheduled as usize, self.n_rows(Family::Due));
     }
 }
 
-fn found(url: &str) -> Found {
+pub(super) fn found(url: &str) -> Found {
     let url = CrawlUrl::parse(url).unwrap();
     let hasher = KeyedHasher::with_public_key();
     let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
@@ -151,12 +168,12 @@ fn found(url: &str) -> Found {
     Found { url, host, hash, depth: 1, redirects: 0, kind, finder, priority: PRIORITY_DEFAULT }
 }
 
-fn ok(status: u16) -> PageEnd {
+pub(super) fn ok(status: u16) -> PageEnd {
     let (digest, duplicate, truncated) = (None, false, false);
     PageEnd::Response { status, bytes: 10, digest, duplicate, truncated }
 }
 
-fn signs(content: u64) -> ContentSigns {
+pub(super) fn signs(content: u64) -> ContentSigns {
     ContentSigns {
         content,
         is_not_modified: false,
@@ -461,4 +478,113 @@ proptest! {
         });
         prop_assert_eq!(&merged(&shuffled, at_once), &expected);
     }
+}
+
+fn signal(url: &str, source: SignalSource) -> ChangeSignal {
+    ChangeSignal { url: found(url).key(), source }
+}
+
+#[test]
+fn a_request_moves_the_due_time_of_a_known_page_and_adds_none() {
+    for of_another_agent in [false, true] {
+        let mut db = TestCrawlDb::sharing(&[FIXED, "recrawl.interval-min=1m"]);
+        db.find(URL);
+        db.fetch(&ok(200), Some(&signs(1)));
+        let unknown = signal("http://b.example/", SignalSource::Person);
+        let mut commit = Commit::default();
+        for signal in [signal(URL, SignalSource::Person), unknown] {
+            match of_another_agent {
+                false => commit.signals.push(signal),
+                true => {
+                    commit.kind = CommitKind::Facts;
+                    commit.add_fact(Fact::Signal(signal), None);
+                }
+            }
+        }
+        db.commit(commit);
+        db.recount();
+        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "before the shortest interval");
+        db.now = db.now + Duration::from_secs(61);
+        assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
+        db.recount();
+        assert!(db.seen("http://b.example/").is_none());
+    }
+}
+
+/// Dates that lists give count once each; those of pages that were fetched since say nothing.
+#[test]
+fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
+    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h", "recrawl.interval-max=30d"];
+    let mut db = TestCrawlDb::new(&sets);
+    let send = |db: &mut TestCrawlDb, source| {
+        db.commit(Commit { signals: vec![signal(URL, source)], ..Commit::default() });
+        db.recount();
+    };
+    let list = |db: &mut TestCrawlDb, before: Duration, is_new| {
+        let modified = db.now - before;
+        send(db, SignalSource::List { modified, is_new });
+    };
+    db.find(URL);
+    db.fetch(&ok(200), Some(&signs(0)));
+    // Each fifth visit finds a change, and each change was signaled.
+    for n in 1..60_u64 {
+        db.now = db.now + DAY;
+        let changes = n % 5 == 0;
+        if changes {
+            list(&mut db, HOUR, true);
+        }
+        send(&mut db, SignalSource::Person);
+        assert_eq!(db.fetch(&ok(200), Some(&signs(n / 5))).len(), 1);
+    }
+    // By this threshold the page is due after some two days.
+    let threshold = 3e4;
+    db.crawldb.set_recrawl_threshold(threshold, db.now);
+    db.now = db.now + DAY;
+    send(&mut db, SignalSource::Person);
+    db.fetch(&ok(200), Some(&signs(11)));
+    let quiet = db.revisit(URL);
+    db.now = db.now + HOUR;
+    list(&mut db, DAY, true);
+    assert_eq!(db.revisit(URL), quiet, "it was fetched after that change");
+    list(&mut db, Duration::ZERO, false);
+    let signaled = db.revisit(URL);
+    assert!(signaled.due < quiet.due, "{} {}", signaled.due, quiet.due);
+    list(&mut db, Duration::ZERO, false);
+    assert_eq!(db.revisit(URL), signaled, "the same hint twice");
+    list(&mut db, Duration::ZERO, true);
+    assert_eq!(db.revisit(URL).history.unwrap().signals(), 2);
+}
+
+/// The scan takes several steps, and a restart begins it anew.
+#[test]
+fn a_request_for_a_host_makes_all_of_its_pages_due_and_no_others() {
+    let mut db = TestCrawlDb::sharing(&[FIXED, "recrawl.interval-min=1m"]);
+    for n in 0..23 {
+        db.find(&format!("http://a.example/{n}"));
+        db.find(&format!("http://www.a.example/{n}"));
+    }
+    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
+    db.now = db.now + Duration::from_secs(120);
+    let request = HostRequest { host: found(URL).host, name: "a.example".into(), at: db.now };
+    db.commit(Commit { host_requests: vec![request], ..Commit::default() });
+    for _ in 0..3 {
+        let commit = db.crawldb.step_host_requests(db.now).unwrap().unwrap();
+        db.disk.commit(&commit.batch).unwrap();
+    }
+    let mut db = db.restart();
+    db.crawldb = db.crawldb.sharing(AgentId(1));
+    let mut rows = Vec::new();
+    for _ in 0..40 {
+        rows.extend(db.fetch(&ok(200), Some(&signs(1))));
+        let Some(commit) = db.crawldb.step_host_requests(db.now).unwrap() else { continue };
+        db.disk.commit(&commit.batch).unwrap();
+    }
+    assert!(!db.crawldb.has_host_requests());
+    db.recount();
+    let mut paths: Vec<&str> = rows.iter().map(|row| &*row.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    assert_eq!((rows.len(), paths.len()), (23, 23), "each page of the host once");
+    let other = db.revisit("http://www.a.example/3");
+    assert_eq!(other.generation, 0);
 }

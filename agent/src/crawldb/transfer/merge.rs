@@ -4,7 +4,9 @@ use super::super::CrawlDb;
 use super::super::hosts::Map;
 use super::super::join::{is_newer, join_closed, join_queued, join_states};
 use super::super::refetch::lost_url;
-use crate::messages::{Fact, Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
+use crate::messages::{
+    ChangeSignal, Fact, Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord,
+};
 use crate::storage::values::{Seen, UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::discard::Discard;
@@ -54,6 +56,8 @@ impl CrawlDb {
                 Fact::Done { url, outcome } => {
                     self.merge_done(&mut batch, &mut known, *url, outcome)?;
                 }
+                Fact::Signal(signal) => self.merge_signal(&mut batch, &mut known, signal, now)?,
+                Fact::HostRequest(request) => self.host_requests.add(request),
                 Fact::Host { host, name, finder, .. } => {
                     if self.meet(*host, name, Some(*finder)) {
                         self.merge_host(*host, fact)?;
@@ -89,6 +93,8 @@ impl CrawlDb {
                     let lost = self.refetch.lost(outcome);
                     hosts.extend(lost.map(|page| self.refetch.host_of(url.group, page)));
                 }
+                Fact::Signal(signal) => urls.push(signal.url),
+                Fact::HostRequest(_) => {}
                 Fact::Host { host, .. } | Fact::Robots { host, .. } => hosts.push(*host),
             }
         }
@@ -108,6 +114,22 @@ impl CrawlDb {
         })?;
         self.frontier.hosts.load(&hosts)?;
         Ok(Known { seen, queued: Map::default(), uncounted: BTreeSet::new() })
+    }
+
+    /// Moves the due time of a finished URL.
+    fn merge_signal(
+        &mut self,
+        batch: &mut Batch,
+        known: &mut Known,
+        signal: &ChangeSignal,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        if let Some(Seen::Done(outcome)) = known.seen.get(&signal.url)
+            && let Some(moved) = self.apply_signal(batch, outcome, signal, now)?
+        {
+            known.seen.insert(signal.url, Seen::Done(moved));
+        }
+        Ok(())
     }
 
     /// Creates the row of a host that is not known yet, or joins the finder of one that is. Returns
@@ -284,7 +306,8 @@ impl CrawlDb {
     }
 
     fn merge_host(&mut self, host: HostKey, fact: &Fact) -> Result<(), DiskError> {
-        let Fact::Host { state, closed, pages, bytes, resolved, answered, .. } = fact else {
+        let Fact::Host { state, closed, pages, bytes, resolved, answered, evidence, .. } = fact
+        else {
             return Ok(());
         };
         let Some(entry) = self.frontier.hosts.get_mut(host) else { return Ok(()) };
@@ -296,6 +319,9 @@ impl CrawlDb {
         row.bytes = row.bytes.max(*bytes);
         row.resolved |= *resolved;
         row.answered |= *answered;
+        if let Some(evidence) = evidence {
+            row.evidence.get_or_insert_default().join(evidence);
+        }
         let n_pages = row.pages - before.pages;
         if entry.on_workbench {
             // The workbench does not know the merged state, and will report its own.

@@ -12,7 +12,10 @@ impl Writer {
         if let Some(threshold) = self.shared.recrawl.take_threshold() {
             crawldb.set_recrawl_threshold(threshold, now);
         }
-        if let Some(commit) = crawldb.step_due(now)? {
+        if let Some(commit) = crawldb.step_host_requests(now)? {
+            self.write(commit, now)?;
+        }
+        if let Some(commit) = self.stores.crawldb.step_due(now)? {
             self.write(commit, now)?;
         }
         if let Some((commit, report)) = self.stores.crawldb.step_due_pass(now)? {

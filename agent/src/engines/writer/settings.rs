@@ -24,7 +24,8 @@ impl Writer {
         if crawldb.blocked_hosts().is_active() {
             crawldb.step_block_scan(now)?;
         }
-        if crawldb.blocked_hosts().is_scanning() || crawldb.is_reordering() {
+        let is_scanning = crawldb.blocked_hosts().is_scanning() || crawldb.is_reordering();
+        if is_scanning || crawldb.has_host_requests() {
             self.serve_at = now + STEP_PAUSE;
         }
         let changes = Some(crawldb.blocked_hosts().changes());

@@ -171,6 +171,12 @@ impl LinkRules {
         Ok(Found { url, host, hash, depth, redirects: 0, kind, finder, priority })
     }
 
+    /// Returns the key of a host with this name in normal form.
+    #[must_use]
+    pub fn host_key(&self, name: &str) -> HostKey {
+        self.hasher.host_key(name)
+    }
+
     /// Returns the include or exclude rule that rejects `url`; `None` for a URL within the scope.
     #[must_use]
     pub fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {

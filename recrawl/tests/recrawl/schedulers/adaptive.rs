@@ -42,9 +42,12 @@ impl Agent {
             controller: ThresholdController::new(budget),
             sums: DemandSums::default(),
             meter: RateMeter::default(),
-            threshold: ThresholdController::initial_threshold(),
+            threshold: ThresholdController::initial_threshold(10.0 * 24.0 * HOUR),
             sequence: 0,
-            past: ThresholdHistory::new(START + now, ThresholdController::initial_threshold()),
+            past: ThresholdHistory::new(
+                START + now,
+                ThresholdController::initial_threshold(10.0 * 24.0 * HOUR),
+            ),
             pass: None,
         }
     }

@@ -341,6 +341,7 @@ impl World {
             end: PageEnd::Discarded(reason),
             records: Vec::new(),
             links: links.into_iter().map(|link| self.web.found(link)).collect(),
+            signals: Vec::new(),
             discards: DiscardTally::default(),
             traced: None,
             signs: None,

@@ -334,6 +334,7 @@ impl Store {
                         Fact::Queued { url, .. } => (self.web.page(url.hash), State::Queued),
                         Fact::Done { url, .. } => (self.web.page(url.url), State::Fetched),
                         Fact::Host { .. } | Fact::Robots { .. } => continue,
+                        Fact::Signal(_) | Fact::HostRequest(_) => continue,
                     };
                     if self.merge(page, state) {
                         commit.changes.push(fact.clone());

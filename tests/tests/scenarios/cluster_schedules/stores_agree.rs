@@ -242,6 +242,7 @@ impl Pair {
                 Fact::Queued { url, .. } => (self.web.page(url.hash), State::Queued),
                 Fact::Done { url, .. } => (self.web.page(url.url), State::Fetched),
                 Fact::Host { .. } | Fact::Robots { .. } => continue,
+                Fact::Signal(_) | Fact::HostRequest(_) => continue,
             };
             let known = states.entry(page).or_insert(state);
             *known = state.max(*known);

@@ -528,7 +528,14 @@ impl World {
             let (found, refused) = (vec![self.web.found(page)], Vec::new());
             let tally = DiscardTally::default();
             let n = &mut self.nodes[node];
-            n.inbox.push_back(InboundMsg::Seeds { found, tally: Box::new(tally), refused, answer });
+            n.inbox.push_back(InboundMsg::Seeds {
+                found,
+                signals: Vec::new(),
+                host_requests: Vec::new(),
+                tally: Box::new(tally),
+                refused,
+                answer,
+            });
             n.seeds.push((page, answered));
         }
         // The client does not know whether the seed was accepted until it is answered.

@@ -32,6 +32,7 @@ impl Model {
                 row: Some(url),
                 records: Vec::new(),
                 links: Vec::new(),
+                signals: Vec::new(),
                 discards: DiscardTally::default(),
                 traced: None,
                 signs: None,

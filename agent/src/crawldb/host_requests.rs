@@ -1,0 +1,160 @@
+//! Requests of people to fetch all known pages of a host again: a scan of the outcomes of its group in
+//! bounded steps, one request after another. Pages that were fetched after the request are left out, so a
+//! scan that a restart interrupts begins again.
+
+use super::CrawlDb;
+use crate::messages::{ChangeSignal, Commit, HostRequest, SignalSource};
+use crate::storage::values::{Seen, UrlOutcome};
+use crate::storage::{Batch, Database, DiskError, Family, Row, RowReader, RowWriter, keys};
+use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
+use crivello_common::time::Timestamp;
+
+/// Key in `meta` of the requests.
+const META_HOST_REQUESTS: &[u8] = b"host-requests";
+/// Maximum number of requests that wait. One more is refused, and logged.
+const REQUESTS_MAX: usize = 1_000;
+/// Maximum number of rows per step; small in tests, so that a scan takes several.
+const ROWS_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
+/// Version of the value in `meta`.
+const VERSION: u8 = 1;
+
+/// The requests that wait, and the progress of the first one.
+#[derive(Debug, Default)]
+pub struct HostRequests {
+    requests: Vec<HostRequest>,
+    /// Key in `seen` at which the scan for the first request continues.
+    at: Option<Vec<u8>>,
+    /// True if `meta` has others.
+    is_changed: bool,
+}
+
+impl HostRequests {
+    /// Reads the requests.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails or the requests are damaged.
+    pub fn read(disk: &Database) -> Result<Self, DiskError> {
+        let Some(value) = disk.get(Family::Meta, META_HOST_REQUESTS)? else {
+            return Ok(Self::default());
+        };
+        let damaged = DiskError::Row { family: "meta", what: "the host requests are malformed" };
+        let requests = decode(&value).ok_or(damaged)?;
+        Ok(Self { requests, ..Self::default() })
+    }
+
+    /// Adds a request, or renews one for the same host.
+    pub fn add(&mut self, request: &HostRequest) {
+        self.is_changed = true;
+        if let Some(i) = self.requests.iter().position(|known| known.host == request.host) {
+            self.requests[i].at = self.requests[i].at.max(request.at);
+            if i == 0 {
+                self.at = None;
+            }
+        } else if self.requests.len() < REQUESTS_MAX {
+            self.requests.push(request.clone());
+        } else {
+            let host = &request.name;
+            tracing::warn!(%host, "a request to fetch a host again is refused: {REQUESTS_MAX} wait");
+        }
+    }
+
+    /// Returns true if a request waits.
+    pub const fn is_running(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Adds the requests to a batch, if they have changed.
+    pub fn write(&mut self, batch: &mut Batch) {
+        if std::mem::take(&mut self.is_changed) {
+            batch.put(Family::Meta, META_HOST_REQUESTS, &encode(&self.requests));
+        }
+    }
+}
+
+impl CrawlDb {
+    /// Performs a step of the scans for hosts that people asked for. Returns a commit of its own, as
+    /// [`Self::step_due`], or `None` if there is no request.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
+    pub fn step_host_requests(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        let Some(request) = self.host_requests.requests.first().cloned() else { return Ok(None) };
+        let group = request.host.group;
+        let from = self.host_requests.at.take().unwrap_or_else(|| keys::group(group).to_vec());
+        let (mut found, mut n_rows) = (Vec::new(), 0);
+        let (disk, at) = (self.frontier.disk.clone(), &mut self.host_requests.at);
+        disk.walk(Family::Seen, &from, &end_of(group), |key, value| {
+            if n_rows == ROWS_AT_ONCE {
+                *at = Some(key.to_vec());
+                return Ok(false);
+            }
+            n_rows += 1;
+            if let Seen::Done(outcome) = Seen::decode(value)?
+                && asks_for(&request, &outcome)
+            {
+                found.push((keys::read_seen(key)?, outcome));
+            }
+            Ok(true)
+        })?;
+        let mut batch = Batch::default();
+        for (url, outcome) in found {
+            self.fetch_again(&mut batch, url, &outcome, now)?;
+        }
+        if self.host_requests.at.is_none() {
+            self.host_requests.requests.remove(0);
+            self.host_requests.is_changed = true;
+        }
+        self.finish(&mut batch, now)?;
+        Ok(Some(self.scan_commit(batch)))
+    }
+
+    fn fetch_again(
+        &mut self,
+        batch: &mut Batch,
+        url: UrlKey,
+        outcome: &UrlOutcome,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        let signal = ChangeSignal { url, source: SignalSource::Person };
+        self.apply_signal(batch, outcome, &signal, now).map(drop)
+    }
+}
+
+/// Returns true if a finished URL is on the host, and was not fetched since the request.
+fn asks_for(request: &HostRequest, outcome: &UrlOutcome) -> bool {
+    outcome.page().is_some_and(|page| {
+        let history = page.url.revisit.as_ref().and_then(|revisit| revisit.history);
+        let fetched = history.map_or(0.0, |history| history.last_fetch());
+        page.name == request.name && Timestamp::from_secs(fetched as u64) < request.at
+    })
+}
+
+/// Returns the bound above all keys of a group.
+fn end_of(group: GroupHash) -> Vec<u8> {
+    let mut end = group.to_bytes().to_vec();
+    end.extend([0xff; 9]);
+    end
+}
+
+fn encode(requests: &[HostRequest]) -> Vec<u8> {
+    let mut w = RowWriter::versioned(VERSION);
+    for HostRequest { host, name, at } in requests {
+        w.rest(&host.group.to_bytes()).rest(&host.host.to_bytes()).number(at.0);
+        w.bytes(name.as_bytes());
+    }
+    w.finish()
+}
+
+fn decode(value: &[u8]) -> Option<Vec<HostRequest>> {
+    let mut r = RowReader(value);
+    if r.byte()? != VERSION {
+        return None;
+    }
+    let mut requests = Vec::new();
+    while !r.0.is_empty() {
+        let (group, host) = (GroupHash::from_bytes(r.array()?), HostHash::from_bytes(r.array()?));
+        let (at, name) = (Timestamp(r.number()?), r.text()?.into());
+        requests.push(HostRequest { host: HostKey { group, host }, name, at });
+    }
+    Some(requests)
+}
