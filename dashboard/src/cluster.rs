@@ -43,6 +43,16 @@ const RATES: [(&str, Counter); 3] = [
     ("errors_per_second", |p| p.errors),
 ];
 
+/// Numbers about pages that are fetched again, with their names in the JSON.
+const RECRAWL: [(&str, fn(&v1::RecrawlProgress) -> u64); 6] = [
+    ("scheduled", |r| r.scheduled),
+    ("queued", |r| r.queued),
+    ("changed", |r| r.changed),
+    ("unchanged", |r| r.unchanged),
+    ("not_modified", |r| r.not_modified),
+    ("failed", |r| r.failed),
+];
+
 /// The numbers of an agent at one time.
 #[derive(Debug)]
 struct Sample {
@@ -150,7 +160,32 @@ impl Found<'_> {
             bytes_per_second: self.rate(|p| p.bytes),
             queued: (!queued.is_empty()).then(|| queued.iter().sum()),
             errors_per_second: self.rate(|p| p.errors),
+            fresh: self.fresh(),
         }
+    }
+
+    fn recrawls(&self) -> impl Iterator<Item = &v1::RecrawlProgress> {
+        self.counted().filter_map(|(.., progress)| progress.recrawl.as_ref())
+    }
+
+    /// Returns the estimated share of fresh copies: the mean of the agents.
+    fn fresh(&self) -> Option<f64> {
+        let shares: Vec<f64> = self.recrawls().filter_map(|r| r.freshness).collect();
+        #[expect(clippy::cast_precision_loss, reason = "there are few agents")]
+        let n = shares.len() as f64;
+        (n > 0.0).then(|| shares.iter().sum::<f64>() / n)
+    }
+
+    /// Returns the numbers about pages that are fetched again; null if none are.
+    fn recrawl(&self) -> Value {
+        if self.recrawls().next().is_none() {
+            return Value::Null;
+        }
+        let mut totals = json!({});
+        for (name, number) in RECRAWL {
+            totals[name] = self.recrawls().map(number).sum::<u64>().into();
+        }
+        totals
     }
 
     /// Returns the JSON of `/api/cluster`.
@@ -185,6 +220,8 @@ impl Found<'_> {
             "pages_by_class": by_class,
             "outbox": self.counted().map(|(_, status, _)| status.outbox).sum::<u64>(),
             "handoffs": self.counted().map(|(_, status, _)| status.handoffs).sum::<u64>(),
+            "recrawl": self.recrawl(),
+            "fresh": self.fresh(),
         });
         for (name, number) in NUMBERS {
             totals[name] = self.counted().map(|(.., p)| number(p)).sum::<u64>().into();

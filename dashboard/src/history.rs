@@ -15,6 +15,8 @@ pub(super) struct Point {
     pub(super) bytes_per_second: Option<f64>,
     pub(super) queued: Option<u64>,
     pub(super) errors_per_second: Option<f64>,
+    /// Estimated share of fresh copies, in a crawl that fetches pages again.
+    pub(super) fresh: Option<f64>,
 }
 
 /// The latest points, oldest first.
@@ -36,6 +38,7 @@ impl History {
             "bytes_per_second": column(|p| p.bytes_per_second.into()),
             "urls_queued": column(|p| p.queued.into()),
             "errors_per_second": column(|p| p.errors_per_second.into()),
+            "fresh": column(|p| p.fresh.into()),
         })
     }
 }
@@ -63,6 +66,7 @@ mod tests {
                 bytes_per_second: rate,
                 queued: rate.map(|_| at),
                 errors_per_second: rate,
+                fresh: None,
             });
         }
         let json = history.json();

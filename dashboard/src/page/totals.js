@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { Chart } from "./chart.js";
 import { byId, el, text } from "./dom.js";
-import { bytes, count, rate } from "./format.js";
+import { bytes, count, percent, rate } from "./format.js";
 
 const perSecond = (value) => `${rate(value)}/s`;
 const NUMBERS = [
@@ -17,37 +17,62 @@ const NUMBERS = [
     return more.filter(Boolean).join(", ") || "all active";
   }],
 ];
+// Shown if pages are fetched again.
+const RECRAWL_NUMBERS = [
+  ["fresh", "Fresh copies", (t) => (t.fresh === null ? "–" : `≈ ${percent(t.fresh)}`), ({ recrawl: r }) => `${count(r.queued)} due, ${count(r.scheduled)} later`],
+  ["again", "Fetched again", ({ recrawl: r }) => count(r.changed + r.unchanged + r.not_modified + r.failed),
+    ({ recrawl: r }) => `${count(r.changed)} changed, ${count(r.unchanged + r.not_modified)} not${r.not_modified ? ` (${count(r.not_modified)} by 304)` : ""}, ${count(r.failed)} failed`],
+];
 const CHARTS = [
   ["pages_per_second", "Pages per second", rate],
   ["bytes_per_second", "Bytes per second", bytes],
   ["urls_queued", "URLs queued", count],
   ["errors_per_second", "Errors per second", rate],
 ];
+const FRESH_CHART = ["fresh", "Fresh copies, estimated", (share) => (share === null ? "–" : percent(share))];
 const POINTS_MAX = 600;
 
 let history = [];
 const cells = new Map();
-const charts = CHARTS.map(([key, title, format]) => ({ key, chart: new Chart(title, format) }));
+const newChart = ([key, title, format]) => ({ key, chart: new Chart(title, format) });
+const charts = CHARTS.map(newChart);
+let showsRecrawl = false;
 
-export function start() {
-  for (const [id, label] of NUMBERS) {
+function addNumbers(numbers) {
+  for (const [id, label] of numbers) {
     const value = el("span", { id: `total-${id}` }, "–");
     const more = el("small", { id: `total-${id}-more` }, "\u00a0");
     cells.set(id, { value, more });
     byId("totals").append(el("div", {}, el("dt", {}, label), el("dd", {}, value, more)));
   }
+}
+
+export function start() {
+  addNumbers(NUMBERS);
   byId("charts").append(...charts.map(({ chart }) => chart.node));
+}
+
+/** Adds what concerns pages that are fetched again, once any are. */
+function startRecrawl() {
+  showsRecrawl = true;
+  for (const id of ["totals", "charts"]) byId(id).classList.add("wide");
+  addNumbers(RECRAWL_NUMBERS);
+  const fresh = newChart(FRESH_CHART);
+  charts.push(fresh);
+  byId("charts").append(fresh.chart.node);
 }
 
 /** Loads the points of the charts from before the page was opened. */
 export async function loadHistory() {
   const past = await get("history");
-  history = past.at.map((at, i) => ({ at, ...Object.fromEntries(CHARTS.map(([key]) => [key, past[key][i]])) }));
+  const keys = [...CHARTS, FRESH_CHART].map(([key]) => key);
+  history = past.at.map((at, i) => ({ at, ...Object.fromEntries(keys.map((key) => [key, past[key][i]])) }));
 }
 
 export function show(cluster) {
   const totals = cluster.totals;
-  for (const [id, , value, more] of NUMBERS) {
+  if (totals.recrawl && !showsRecrawl) startRecrawl();
+  for (const [id, , value, more] of totals.recrawl ? [...NUMBERS, ...RECRAWL_NUMBERS] : NUMBERS) {
     text(cells.get(id).value, value(totals));
     text(cells.get(id).more, more(totals));
   }

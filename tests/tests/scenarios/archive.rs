@@ -2,15 +2,13 @@
 //! (our own in `crivello_tests::warc`, and warcio of PyPI), its digests match, and it contains what
 //! the web sent.
 
+use crate::warcio::Warcio;
 use crivello_tests::warc::{Archive, Record, listed};
-use crivello_tests::{Scene, seed, skipped};
+use crivello_tests::{Scene, seed};
 use simweb::answer::{Request, Responder, SimResponse};
 use simweb::world::World;
 use simweb::{Character, CharsetWay, Coding, Limits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Encodings that the crawler accepts, besides `identity`.
@@ -222,41 +220,9 @@ fn outlinks_are_recorded_when_they_are_asked_for() {
     assert!(n_links > 50, "{n_links} links");
 }
 
-/// Returns the path of warcio in its own virtual environment. Returns `None` and reports a skipped
-/// test if Python or PyPI is not available.
-fn warcio() -> Option<PathBuf> {
-    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("warcio-venv");
-        if !venv.join("ready").exists() {
-            let _ = std::fs::remove_dir_all(&venv);
-            succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-            let pip = venv.join("bin/pip");
-            succeeds(Command::new(pip).args(["install", "--quiet", "warcio==1.7.5"]))?;
-            std::fs::write(venv.join("ready"), "").expect("written");
-        }
-        Some(venv.join("bin/warcio"))
-    });
-    made.clone()
-}
-
-fn succeeds(command: &mut Command) -> Option<()> {
-    match command.output() {
-        Ok(output) if output.status.success() => Some(()),
-        other => {
-            skipped(&format!("no warcio: {command:?}: {other:?}"));
-            None
-        }
-    }
-}
-
-fn run(program: &Path, args: &[&str], files: &[PathBuf]) -> Output {
-    Command::new(program).args(args).args(files).output().expect("warcio runs")
-}
-
 #[test]
 fn warcio_reads_every_record_and_finds_the_digests_right() {
-    let Some(warcio) = warcio() else { return };
+    let Some(warcio) = Warcio::install() else { return };
     let mut spec = varied(seed());
     spec.body_bytes = 30_000;
     let endless = Character::named("endless").manner(Manner::EndlessBody);
@@ -267,13 +233,10 @@ fn warcio_reads_every_record_and_finds_the_digests_right() {
     let _ = scene.crawl().succeeded();
     let archive = Archive::read(&scene.out());
     let files = listed(&scene.out().join("warc"), ".warc.gz");
-    let checked = run(&warcio, &["check", "-v"], &files);
-    let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(checked.status.success(), "{said}{}", String::from_utf8_lossy(&checked.stderr));
-    assert!(!said.contains("digest failed"), "{said}");
+    let said = warcio.check(&files);
     let passed = said.lines().filter(|line| line.contains("digest pass")).count();
     assert!(passed >= archive.captures().count(), "{passed} digests passed:\n{said}");
-    let indexed = run(&warcio, &["index", "-f", "offset,length,warc-type,warc-target-uri"], &files);
+    let indexed = warcio.run(&["index", "-f", "offset,length,warc-type,warc-target-uri"], &files);
     assert!(indexed.status.success(), "{}", String::from_utf8_lossy(&indexed.stderr));
     let lines = String::from_utf8_lossy(&indexed.stdout);
     let told: Vec<serde_json::Value> =
@@ -302,8 +265,8 @@ fn a_flipped_byte_is_found() {
         std::panic::catch_unwind(|| Archive::read(&out)).is_err(),
         "our reader accepted a damaged file"
     );
-    if let Some(warcio) = warcio() {
-        let checked = run(&warcio, &["check"], &[path]);
+    if let Some(warcio) = Warcio::install() {
+        let checked = warcio.run(&["check"], &[path]);
         assert!(!checked.status.success(), "warcio");
     }
 }

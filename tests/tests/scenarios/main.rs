@@ -34,4 +34,5 @@ mod recrawl;
 mod safety;
 mod settings_table;
 mod traces;
+mod warcio;
 mod why;

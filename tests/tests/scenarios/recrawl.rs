@@ -4,12 +4,16 @@
 //! Possible failures: a page is fetched twice in one generation, or never again; a copy takes over
 //! an old generation; limits count fetches instead of pages; the crawl ends, or `wait` waits for ever.
 
-use crivello_tests::warc::Archive;
+use crate::warcio::Warcio;
+use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Cluster, Scene, is_page, seed};
 use simweb::changes::Changes;
+use simweb::freshness::FreshnessReport;
+use simweb::world::World;
 use simweb::{Entry, Pace, Robots, Spec, judge_pace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use test_size::sized;
 
 const DELAY: Duration = Duration::from_millis(20);
 /// Longest wait for what the crawl must do.
@@ -166,6 +170,9 @@ fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
         assert_eq!(record.field("WARC-Payload-Digest"), None);
     }
     assert!(n_revisits > 50, "{n_revisits} revisits");
+    if let Some(warcio) = Warcio::install() {
+        let _ = warcio.check(&listed(&scene.out().join("warc"), ".warc.gz"));
+    }
 }
 
 /// A person, or a program that learns of changes, names pages. Each goes to the agent that owns it.
@@ -208,4 +215,53 @@ fn pages_that_a_person_names_are_fetched_again_and_no_others() {
     let _ = cluster.stop();
     let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &cluster.web.log().entries());
     assert!(pace.is_clean(), "{pace}");
+}
+
+/// The policy `adaptive` in real time. Simulated time has months and bounds (`months.rs` of the crawl
+/// database); here the whole agent runs.
+#[test]
+fn changing_pages_are_fresher_than_at_equal_intervals() {
+    let (warm_up, judged) =
+        (Duration::from_secs(sized(40, 90)), Duration::from_secs(sized(40, 240)));
+    let changes = Changes::between(Duration::from_secs(2), Duration::from_secs(200));
+    let budget = 5.0;
+    let scene = Scene::new(spec().changes(changes))
+        .delays("20ms", "0ms")
+        .set("recrawl.policy=adaptive")
+        .set("recrawl.objective=freshness")
+        .set(&format!("recrawl.rate={budget}"))
+        .set("recrawl.interval-min=1s")
+        .set("recrawl.interval-max=100s")
+        .set("recrawl.change-interval=20s")
+        .set("recrawl.sitemaps-interval=1h");
+    let child = scene.start();
+    std::thread::sleep(warm_up);
+    let begun = scene.web.log().now();
+    std::thread::sleep(judged);
+    let ended = scene.web.log().now();
+    child.stop();
+    let _ = scene.end(child);
+    let log = scene.web.log().entries();
+    let world = World::new(scene.web.spec().clone());
+    let at = |end| FreshnessReport::until(&world, &log, end);
+    let (before, after) = (at(begun), at(ended));
+    let (mut fresh, mut equal, mut n_visits) = (0.0, 0.0, 0);
+    for (url, page) in &after.pages {
+        let earlier = before.pages.get(url).expect("each page is fetched before it is judged");
+        fresh += (page.fresh - earlier.fresh).as_secs_f64() / judged.as_secs_f64();
+        n_visits += page.n_visits() - earlier.n_visits();
+    }
+    let n_pages = after.pages.len() as f64;
+    let interval = n_pages * judged.as_secs_f64() / n_visits as f64;
+    for page in after.pages.values() {
+        // The mean freshness at equal intervals, with random phases.
+        let x = interval / page.history.interval().as_secs_f64();
+        equal += -(-x).exp_m1() / x;
+    }
+    let (fresh, equal) = (fresh / n_pages, equal / n_pages);
+    let spent = n_visits as f64 / judged.as_secs_f64() / budget;
+    println!("fresh {fresh:.3}, {equal:.3} at equal intervals, budget spent {spent:.3}");
+    assert!((0.8..1.2).contains(&spent), "the budget is {spent}");
+    // In a short time chance has a part.
+    assert!(fresh > sized(0.93, 1.0) * equal, "{fresh} instead of {equal}");
 }

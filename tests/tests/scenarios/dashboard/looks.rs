@@ -144,3 +144,35 @@ fn the_page_is_fit_for_everyone() {
     browser.assert_quiet(&ours);
     browser.end();
 }
+
+/// A crawl that fetches pages again has two more numbers and one more chart.
+#[test]
+fn pages_that_are_fetched_again_are_shown() {
+    let recrawl = ["policy=fixed", "interval=2s", "interval-min=1s", "sitemaps-interval=0s"];
+    let start = || {
+        let all = recrawl.iter().fold(cluster(3), |all, set| all.set(&format!("recrawl.{set}")));
+        all.start(2)
+    };
+    let Some((_permits, browser, mut cluster, ours)) = open(start) else { return };
+    wait_until_running(&mut cluster, &browser);
+    assert_eq!(browser.eval("document.querySelectorAll('.chart').length"), 4);
+    cluster.seed();
+    cluster.until("pages that are fetched again are shown", |_| {
+        let shown = |id: &str| browser.eval(&format!("document.getElementById('{id}')?.innerText"));
+        let fresh = shown("total-fresh");
+        let again = shown("total-again").as_str().and_then(|n| n.parse::<u64>().ok());
+        fresh.as_str().is_some_and(|text| text.ends_with('%')) && again.is_some_and(|n| n > 5)
+    });
+    assert_eq!(browser.eval("document.querySelectorAll('.chart').length"), 5);
+    for (size, dark, name) in [(DESK, false, "desk"), (PHONE, true, "phone")] {
+        browser.resize(size, dark);
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        assert_eq!(browser.eval(FAULTS), "", "{name}");
+        if let Some(dir) = pictures() {
+            browser.picture(&dir.join(format!("recrawl-{name}.png")), size == DESK);
+        }
+    }
+    browser.assert_quiet(&ours);
+    browser.end();
+    let _ = cluster.stop();
+}
