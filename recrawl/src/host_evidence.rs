@@ -18,7 +18,7 @@ pub type PathPrefix = u16;
 
 /// A visit of a page, for the statistics of its host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PageVisit {
+pub struct ObservedVisit {
     /// Prefix of the page.
     pub prefix: PathPrefix,
     /// Seconds since the last visit.
@@ -44,8 +44,8 @@ pub struct HostEvidence {
 
 impl HostEvidence {
     /// Adds a visit of a page, whose rate was estimated with this model of signals.
-    pub fn add_visit(&mut self, visit: &PageVisit, model: &SignalModel) {
-        let PageVisit { prefix, elapsed, rates, n_signals, is_changed, is_second } = *visit;
+    pub fn add_visit(&mut self, visit: &ObservedVisit, model: &SignalModel) {
+        let ObservedVisit { prefix, elapsed, rates, n_signals, is_changed, is_second } = *visit;
         let (before, rate) = (rates.0.mean(), &rates.1);
         self.signals.add_visit(model, before, elapsed, n_signals, is_changed);
         self.host.add_visit(rate, elapsed, is_second);
@@ -145,15 +145,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn visit(prefix: PathPrefix, rate: RateDistribution, elapsed: f64) -> PageVisit {
+    fn visit(prefix: PathPrefix, rate: RateDistribution, elapsed: f64) -> ObservedVisit {
         let (n_signals, is_changed, is_second) = (0, true, true);
-        PageVisit { prefix, elapsed, rates: (rate, rate), n_signals, is_changed, is_second }
+        ObservedVisit { prefix, elapsed, rates: (rate, rate), n_signals, is_changed, is_second }
     }
 
     fn add(to: &mut HostEvidence, prefix: PathPrefix, n: u32, interval: f64) {
         let rate = RateDistribution::new(4.0, 4.0 * interval);
         for k in 0..n {
-            let visit = PageVisit { is_second: k < 5, ..visit(prefix, rate, interval) };
+            let visit = ObservedVisit { is_second: k < 5, ..visit(prefix, rate, interval) };
             to.add_visit(&visit, &SignalModel::NONE);
         }
     }
@@ -189,7 +189,7 @@ mod tests {
                 let model = evidence.signals(&crawl);
                 let rate = RateDistribution::new(4.0, 4.0 * 864_000.0);
                 let visit = visit(1, rate, 216_000.0);
-                evidence.add_visit(&PageVisit { n_signals, is_changed, ..visit }, &model);
+                evidence.add_visit(&ObservedVisit { n_signals, is_changed, ..visit }, &model);
             }
             evidence.signals(&crawl).recall()
         };
@@ -203,7 +203,7 @@ mod tests {
             for (prefix, elapsed, time, n_signals, is_changed) in visits {
                 let visit = visit(prefix, RateDistribution::new(2.0, time), elapsed);
                 let model = evidence.signals(&RateDistribution::UNKNOWN);
-                evidence.add_visit(&PageVisit { n_signals, is_changed, ..visit }, &model);
+                evidence.add_visit(&ObservedVisit { n_signals, is_changed, ..visit }, &model);
             }
             evidence
         })

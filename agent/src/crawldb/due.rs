@@ -8,13 +8,12 @@
 //! bounded steps. It adds up the rates at which the pages would be fetched, and moves due times to the
 //! threshold in force.
 
-use super::CrawlDb;
 use super::frontier::{DueCursor, Frontier};
 use super::group_jobs::GroupJobs;
 use super::group_rows::GroupRows;
 use super::recrawl::RecrawlState;
 use super::refetch::Refetch;
-use crate::messages::{ChangeSignal, Page, Queued, Revisit};
+use crate::messages::{Queued, Revisit};
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::discard::Discard;
@@ -22,7 +21,7 @@ use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_recrawl::demand::{DemandReport, DemandSums};
 use crivello_recrawl::threshold_history::DuePass;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Maximum number of keys per step; small in tests, so that a scan takes several.
@@ -197,65 +196,6 @@ impl DueScan {
     }
 }
 
-impl CrawlDb {
-    /// Moves the due times of finished URLs by hints. Those that `pages` of this commit finish are left
-    /// out: they were just fetched.
-    pub(super) fn apply_signals(
-        &mut self,
-        batch: &mut Batch,
-        mut signals: Vec<ChangeSignal>,
-        pages: &[(Page, Option<(u32, u64)>)],
-        now: Timestamp,
-    ) -> Result<(), DiskError> {
-        if signals.is_empty() || !self.recrawl.is_on() {
-            return Ok(());
-        }
-        let key = |page: &Page| {
-            let row = page.row.as_ref()?;
-            Some(UrlKey { group: page.host.group, url: row.hash })
-        };
-        let finished: BTreeSet<UrlKey> = pages.iter().filter_map(|(page, _)| key(page)).collect();
-        signals.retain(|signal| !finished.contains(&signal.url));
-        // Of several hints for one URL the last counts.
-        signals.sort_by_key(|signal| signal.url);
-        let rows: Vec<_> = signals.iter().map(|signal| keys::seen(signal.url)).collect();
-        let mut outcomes = BTreeMap::new();
-        self.frontier.disk.get_sorted(Family::Seen, &rows, |i, value| {
-            if let Some(Seen::Done(outcome)) = value.map(Seen::decode).transpose()? {
-                outcomes.insert(signals[i].url, (outcome, signals[i]));
-            }
-            Ok(())
-        })?;
-        for (outcome, signal) in outcomes.values() {
-            self.apply_signal(batch, outcome, signal, now)?;
-        }
-        Ok(())
-    }
-
-    /// Moves the due time of a finished URL by a hint. Returns its new outcome, if it changed.
-    pub(super) fn apply_signal(
-        &mut self,
-        batch: &mut Batch,
-        outcome: &UrlOutcome,
-        signal: &ChangeSignal,
-        now: Timestamp,
-    ) -> Result<Option<UrlOutcome>, DiskError> {
-        let Some(page) = outcome.page() else { return Ok(None) };
-        let host = self.refetch.host_of(signal.url.group, page);
-        self.frontier.hosts.load(&[host])?;
-        let entry = self.frontier.hosts.get(host);
-        let evidence = entry.and_then(|entry| entry.row.evidence.as_deref());
-        let Some(revisit) = self.recrawl.after_signal(&page.url, signal.source, evidence, now)
-        else {
-            return Ok(None);
-        };
-        let moved = with_due(outcome, page, &revisit, revisit.due);
-        self.frontier.forget_due(batch, signal.url, outcome);
-        self.frontier.store_outcome(batch, signal.url, &moved);
-        Ok(Some(moved))
-    }
-}
-
 /// Reads the outcomes of URLs with a key in `due`.
 fn read_outcomes(
     frontier: &Frontier,
@@ -319,7 +259,7 @@ fn later_due(
 }
 
 /// Returns an outcome with another due time.
-fn with_due(
+pub(super) fn with_due(
     outcome: &UrlOutcome,
     page: &FinishedUrl,
     revisit: &Revisit,

@@ -2,8 +2,7 @@
 //! bounded steps, one request after another. Pages that were fetched after the request are left out, so a
 //! scan that a restart interrupts begins again.
 
-use super::CrawlDb;
-use crate::messages::{ChangeSignal, Commit, HostRequest, SignalSource};
+use crate::messages::HostRequest;
 use crate::storage::values::{Seen, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, Row, RowReader, RowWriter, keys};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
@@ -63,26 +62,12 @@ impl HostRequests {
         !self.requests.is_empty()
     }
 
-    /// Adds the requests to a batch, if they have changed.
-    pub fn write(&mut self, batch: &mut Batch) {
-        if std::mem::take(&mut self.is_changed) {
-            batch.put(Family::Meta, META_HOST_REQUESTS, &encode(&self.requests));
-        }
-    }
-}
-
-impl CrawlDb {
-    /// Performs a step of the scans for hosts that people asked for. Returns a commit of its own, as
-    /// [`Self::step_due`], or `None` if there is no request.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
-    pub fn step_host_requests(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
-        let Some(request) = self.host_requests.requests.first().cloned() else { return Ok(None) };
+    /// Scans some rows for the first request. Returns the finished URLs whose due time is to be moved.
+    pub fn step(&mut self, disk: &Database) -> Result<Vec<(UrlKey, UrlOutcome)>, DiskError> {
+        let Some(request) = self.requests.first() else { return Ok(Vec::new()) };
         let group = request.host.group;
-        let from = self.host_requests.at.take().unwrap_or_else(|| keys::group(group).to_vec());
-        let (mut found, mut n_rows) = (Vec::new(), 0);
-        let (disk, at) = (self.frontier.disk.clone(), &mut self.host_requests.at);
+        let from = self.at.take().unwrap_or_else(|| keys::group(group).to_vec());
+        let (mut found, mut n_rows, at) = (Vec::new(), 0, &mut self.at);
         disk.walk(Family::Seen, &from, &end_of(group), |key, value| {
             if n_rows == ROWS_AT_ONCE {
                 *at = Some(key.to_vec());
@@ -90,33 +75,24 @@ impl CrawlDb {
             }
             n_rows += 1;
             if let Seen::Done(outcome) = Seen::decode(value)?
-                && asks_for(&request, &outcome)
+                && asks_for(request, &outcome)
             {
                 found.push((keys::read_seen(key)?, outcome));
             }
             Ok(true)
         })?;
-        let mut batch = Batch::default();
-        for (url, outcome) in found {
-            self.fetch_again(&mut batch, url, &outcome, now)?;
+        if self.at.is_none() {
+            self.requests.remove(0);
+            self.is_changed = true;
         }
-        if self.host_requests.at.is_none() {
-            self.host_requests.requests.remove(0);
-            self.host_requests.is_changed = true;
-        }
-        self.finish(&mut batch, now)?;
-        Ok(Some(self.scan_commit(batch)))
+        Ok(found)
     }
 
-    fn fetch_again(
-        &mut self,
-        batch: &mut Batch,
-        url: UrlKey,
-        outcome: &UrlOutcome,
-        now: Timestamp,
-    ) -> Result<(), DiskError> {
-        let signal = ChangeSignal { url, source: SignalSource::Person };
-        self.apply_signal(batch, outcome, &signal, now).map(drop)
+    /// Adds the requests to a batch, if they have changed.
+    pub fn write(&mut self, batch: &mut Batch) {
+        if std::mem::take(&mut self.is_changed) {
+            batch.put(Family::Meta, META_HOST_REQUESTS, &encode(&self.requests));
+        }
     }
 }
 

@@ -37,6 +37,7 @@ mod roles;
 mod serve;
 mod shares;
 mod sieve;
+mod signals;
 mod totals;
 mod transfer;
 

@@ -18,7 +18,7 @@ use crivello_recrawl::controller::ThresholdController;
 use crivello_recrawl::demand::{DemandReport, DemandSums};
 use crivello_recrawl::evidence::{ChangeSeen, FirstHints};
 use crivello_recrawl::fixed::fixed_interval;
-use crivello_recrawl::host_evidence::{HostEvidence, PageVisit, PathPrefix};
+use crivello_recrawl::host_evidence::{HostEvidence, ObservedVisit, PathPrefix};
 use crivello_recrawl::objective::Objective;
 use crivello_recrawl::page::{PageHistory, VisitContext};
 use crivello_recrawl::prior::PriorStats;
@@ -251,7 +251,7 @@ impl RecrawlState {
                     (false, false) => counts.unchanged += 1,
                 }
                 self.learn(&earlier, &history, before, now);
-                let visit = PageVisit {
+                let visit = ObservedVisit {
                     prefix,
                     elapsed: earlier.age(now),
                     rates: (earlier.rate(), history.rate()),

@@ -225,7 +225,7 @@ mod tests {
     use crivello_common::failure::Failure;
     use crivello_common::robots::Rules;
     use crivello_common::view::AgentId;
-    use crivello_recrawl::host_evidence::{HostEvidence, PageVisit};
+    use crivello_recrawl::host_evidence::{HostEvidence, ObservedVisit};
     use crivello_recrawl::rate::RateDistribution;
     use crivello_recrawl::signals::SignalModel;
     use proptest::prelude::*;
@@ -260,7 +260,7 @@ mod tests {
         let page = Some(Arc::new(kept));
         let by = UrlOutcome::Fetched { at, status: 200, record: None, page };
         let mut evidence = HostEvidence::default();
-        let visit = PageVisit {
+        let visit = ObservedVisit {
             prefix: 9,
             elapsed: 60.0,
             rates: (RateDistribution::UNKNOWN, RateDistribution::UNKNOWN),

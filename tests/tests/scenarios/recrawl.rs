@@ -185,7 +185,7 @@ fn pages_that_a_person_names_are_fetched_again_and_no_others() {
         .start(3);
     let page = cluster.due().iter().next().cloned().unwrap_or_default();
     let (code, _, stderr) = cluster.ask(&["recrawl", &page]);
-    assert!(code == Some(2) && stderr.contains("fetches each page once"), "{code:?}: {stderr}");
+    assert!(code == Some(64) && stderr.contains("fetches each page once"), "{code:?}: {stderr}");
     cluster.run_ok(&["set", "recrawl.policy=fixed"]);
     cluster.seed();
     cluster.until("each page is fetched", |cluster| least(cluster) >= 1);

@@ -223,11 +223,11 @@ fn seed() -> u64 {
 
 fn months(objective: Objective) -> Months {
     Months {
-        n_pages: 300,
+        n_pages: 160,
         interval: 10.0 * DAY,
         change_interval: 10.0 * DAY,
         step: DAY / 24.0,
-        judged: (60.0 * DAY, 130.0 * DAY),
+        judged: (50.0 * DAY, 110.0 * DAY),
         objective,
         sets: vec!["recrawl.interval-min=1h".to_owned(), "recrawl.interval-max=80d".to_owned()],
     }
@@ -236,11 +236,11 @@ fn months(objective: Objective) -> Months {
 /// Pages of a news site: minutes instead of months.
 fn minutes(objective: Objective) -> Months {
     Months {
-        n_pages: 200,
+        n_pages: 100,
         interval: 60.0,
         change_interval: 60.0,
         step: 1.0,
-        judged: (900.0, 2_700.0),
+        judged: (600.0, 1_800.0),
         objective,
         sets: vec![
             "recrawl.interval-min=1s".to_owned(),
