@@ -33,9 +33,11 @@ pub struct ObservedVisit {
     pub is_second: bool,
 }
 
-/// What is learned from the pages of a host: at most 248 bytes.
+/// What is learned from the pages of a host: at most 256 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostEvidence {
+    /// Number of visits that it was learned from. It never decreases.
+    visits: u64,
     host: PriorStats,
     signals: SignalStats,
     /// Sorted by prefix.
@@ -47,6 +49,7 @@ impl HostEvidence {
     pub fn add_visit(&mut self, visit: &ObservedVisit, model: &SignalModel) {
         let ObservedVisit { prefix, elapsed, rates, n_signals, is_changed, is_second } = *visit;
         let (before, rate) = (rates.0.mean(), &rates.1);
+        self.visits = self.visits.saturating_add(1);
         self.signals.add_visit(model, before, elapsed, n_signals, is_changed);
         self.host.add_visit(rate, elapsed, is_second);
         let place = self.prefixes.binary_search_by_key(&prefix, |(prefix, _)| *prefix);
@@ -57,7 +60,7 @@ impl HostEvidence {
         self.prefixes[at].1.add_visit(rate, elapsed, is_second);
         if self.prefixes.len() > PREFIXES_MAX {
             let others = self.prefixes.iter().enumerate().filter(|(i, _)| *i != at);
-            let least = others.min_by_key(|(_, (_, stats))| stats.knowledge()).map(|(i, _)| i);
+            let least = others.min_by(|a, b| a.1.1.time().total_cmp(&b.1.1.time())).map(|(i, _)| i);
             least.map(|i| self.prefixes.remove(i));
         }
     }
@@ -78,40 +81,29 @@ impl HostEvidence {
         self.signals.model(self.host.prior(crawl).mean())
     }
 
-    /// Takes from `other` what it has observed for a longer time. The result does not depend on the
-    /// order of joins.
+    /// Takes `other` if it was learned from more visits. The result does not depend on the order of
+    /// joins: one agent after another visits a host, and each goes on from what it has received.
     pub fn join(&mut self, other: &Self) {
-        let longer = |a: PriorStats, b: PriorStats| {
-            if b.knowledge() > a.knowledge() { b } else { a }
-        };
-        self.host = longer(self.host, other.host);
-        if other.signals.knowledge() > self.signals.knowledge() {
-            self.signals = other.signals;
-        }
-        for &(prefix, stats) in &other.prefixes {
-            match self.prefixes.binary_search_by_key(&prefix, |(prefix, _)| *prefix) {
-                Ok(at) => self.prefixes[at].1 = longer(self.prefixes[at].1, stats),
-                Err(at) => self.prefixes.insert(at, (prefix, stats)),
-            }
-        }
-        while self.prefixes.len() > PREFIXES_MAX {
-            let of = |(prefix, stats): &(PathPrefix, PriorStats)| (stats.knowledge(), *prefix);
-            let least = self.prefixes.iter().enumerate().min_by_key(|(_, entry)| of(entry));
-            let Some((i, _)) = least else { return };
-            self.prefixes.remove(i);
+        let order = |evidence: &Self| (evidence.visits, evidence.to_bytes());
+        if other.visits >= self.visits && order(other) > order(self) {
+            self.clone_from(other);
         }
     }
 
     /// Returns the length of the encoded form, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        PriorStats::LEN + SignalStats::LEN + self.prefixes.len() * (2 + PriorStats::LEN)
+        size_of::<u64>()
+            + PriorStats::LEN
+            + SignalStats::LEN
+            + self.prefixes.len() * (2 + PriorStats::LEN)
     }
 
     /// Encodes the evidence.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size());
+        bytes.extend(self.visits.to_be_bytes());
         bytes.extend(self.host.to_bytes());
         bytes.extend(self.signals.to_bytes());
         for (prefix, stats) in &self.prefixes {
@@ -124,7 +116,9 @@ impl HostEvidence {
     /// Decodes the output of [`Self::to_bytes`]; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (host, rest) = bytes.split_first_chunk::<{ PriorStats::LEN }>()?;
+        let (visits, rest) = bytes.split_first_chunk::<{ size_of::<u64>() }>()?;
+        let visits = u64::from_be_bytes(*visits);
+        let (host, rest) = rest.split_first_chunk::<{ PriorStats::LEN }>()?;
         let (signals, rest) = rest.split_first_chunk::<{ SignalStats::LEN }>()?;
         let (entries, []) = rest.as_chunks::<{ PriorStats::LEN + 2 }>() else { return None };
         let read = |entry: &[u8; PriorStats::LEN + 2]| {
@@ -136,7 +130,7 @@ impl HostEvidence {
         let is_sorted = prefixes.is_sorted_by(|(a, _), (b, _)| a < b);
         let (host, signals) = (PriorStats::from_bytes(host), SignalStats::from_bytes(signals));
         let fits = is_sorted && prefixes.len() <= PREFIXES_MAX;
-        fits.then_some(Self { host, signals, prefixes })
+        fits.then_some(Self { visits, host, signals, prefixes })
     }
 }
 

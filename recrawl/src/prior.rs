@@ -72,11 +72,9 @@ impl PriorStats {
         self.log_square = toward(self.log_square, square);
     }
 
-    /// Returns the order by which of two statistics for the same pages the better one is chosen: the
-    /// observed time, then the pages; the rest makes the order total.
-    pub(crate) fn knowledge(&self) -> impl Ord + use<> {
-        let bits = |value: f64| value.to_bits();
-        (self.time.to_bits(), self.n_pages.to_bits(), bits(self.log_mean), bits(self.log_square))
+    /// Returns the time of the pages between visits, in page-seconds.
+    pub(crate) fn time(&self) -> f64 {
+        self.time.into()
     }
 
     /// Returns the prior for pages of the prefix, where `above` is the prior of what contains it.

@@ -36,12 +36,6 @@ impl SignalStats {
     /// Length of the encoded form, in bytes.
     pub const LEN: usize = 16;
 
-    /// Returns the order by which of two statistics for the same host the better one is chosen: the
-    /// observed time; the rest makes the order total.
-    pub(crate) fn knowledge(&self) -> impl Ord + use<> {
-        [self.time, self.signals, self.changes, self.true_signals].map(f64::to_bits)
-    }
-
     /// Encodes the statistics.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LEN] {

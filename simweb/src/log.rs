@@ -5,7 +5,9 @@
 //! received them. So the gap between one request's end and the next one's start is never shorter
 //! here than at the client, and a gap that is too short here was too short. A request that either
 //! side aborted is not `complete`, and its `end` is only when the server noticed; the next gap is
-//! counted from `arrived`, when the kernel had its head, which is when the client had just sent it.
+//! counted from `arrived`, when the kernel had its head, which is when the client had just sent it. Over
+//! HTTP/2 that is not known, and neither is whether the client broke a request off just before its
+//! response was written.
 
 use crate::world::origin;
 use crivello_common::time::{Clock, Timestamp};
@@ -30,6 +32,7 @@ pub struct Entry {
     pub start: u64,
     /// Time at which its head had arrived at this machine, in microseconds since 1970, exact to some
     /// milliseconds; `start` where that is not known (HTTP/2).
+    #[serde(default)]
     pub arrived: u64,
     /// Time at which the last of the response was written to the socket, or the break was noticed,
     /// in microseconds since 1970.
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_webs_that_do_not_change_are_as_they_always_were() {
+    fn fields_of_webs_that_change_are_left_out_of_others() {
         let line = r#"{"start":1,"arrived":1,"end":2,"tls":false,"host":"h","port":80,"ip":null,"path":"/","#;
         let rest = r#""status":200,"complete":true,"bytes":9,"user_agent":"a","http2":false,"#;
         let end = r#""connection":3,"resumed":false,"process":null,"retry_after_ms":null}"#;

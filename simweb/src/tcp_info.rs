@@ -14,7 +14,7 @@ const ESTABLISHED: u8 = 1;
 pub struct TcpInfo {
     /// Time since the last bytes arrived; it is exact to some milliseconds.
     pub since_arrival: Duration,
-    /// True if the client has closed or reset the connection.
+    /// True if the client has closed its side of the connection, or reset it.
     pub is_closed: bool,
 }
 

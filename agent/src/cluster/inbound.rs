@@ -209,6 +209,13 @@ impl ReplicationEngine {
                 tracing::warn!("ignoring a received fact: another agent owns its group");
                 continue;
             }
+            if matches!(fact, Fact::Signal(_) | Fact::HostRequest(_)) {
+                // A hint concerns what is known here, and makes no group known.
+                if store.roles().role(group)?.is_some() {
+                    commit.add_fact(fact, except);
+                }
+                continue;
+            }
             let replicated = self.become_owner(store, group, now)?;
             for &holder in
                 self.ownership.replicas(group).iter().filter(|&&holder| Some(holder) != except)

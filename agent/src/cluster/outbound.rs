@@ -76,7 +76,7 @@ impl ReplicationEngine {
                     }
                 }
             }
-            self.route_signals(&mut page.signals, (&mut by_agent, store), now)?;
+            self.route_signals(&mut page.signals, &mut by_agent);
             if page.traced.is_some() {
                 trace_assigned(&tracer, page, &owners, now);
             }
@@ -92,14 +92,14 @@ impl ReplicationEngine {
                 }
             }
         }
-        self.route_signals(signals, (&mut by_agent, store), now)?;
+        self.route_signals(signals, &mut by_agent);
         for request in std::mem::take(host_requests) {
-            match self.other_owner(store, request.host.group, now)? {
-                None => host_requests.push(request),
-                Some(owner) => {
+            match self.ownership.owner(request.host.group) {
+                Some(owner) if owner != self.me => {
                     let bytes = facts::encode(&Fact::HostRequest(request)).into();
                     by_agent.entry(owner).or_default().push(bytes);
                 }
+                _ => host_requests.push(request),
             }
         }
         self.traced.assign_rows(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
@@ -108,22 +108,16 @@ impl ReplicationEngine {
 
     /// Leaves the signals for pages that this agent owns, and adds the others to the rows for their
     /// owners.
-    fn route_signals(
-        &mut self,
-        signals: &mut Vec<ChangeSignal>,
-        (by_agent, store): (&mut ByAgent, &mut dyn ReplicaStore),
-        now: Timestamp,
-    ) -> Result<(), DiskError> {
+    fn route_signals(&self, signals: &mut Vec<ChangeSignal>, by_agent: &mut ByAgent) {
         for signal in std::mem::take(signals) {
-            match self.other_owner(store, signal.url.group, now)? {
-                None => signals.push(signal),
-                Some(owner) => {
+            match self.ownership.owner(signal.url.group) {
+                Some(owner) if owner != self.me => {
                     let bytes = facts::encode(&Fact::Signal(signal)).into();
                     by_agent.entry(owner).or_default().push(bytes);
                 }
+                _ => signals.push(signal),
             }
         }
-        Ok(())
     }
 
     /// Returns the owner of a group, or `None` if it is this agent.

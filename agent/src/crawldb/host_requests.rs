@@ -10,7 +10,7 @@ use crivello_common::time::Timestamp;
 
 /// Key in `meta` of the requests.
 const META_HOST_REQUESTS: &[u8] = b"host-requests";
-/// Maximum number of requests that wait. One more is refused, and logged.
+/// Maximum number of requests that wait. More are ignored, and that is logged.
 const REQUESTS_MAX: usize = 1_000;
 /// Maximum number of rows per step; small in tests, so that a scan takes several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
@@ -25,6 +25,8 @@ pub struct HostRequests {
     at: Option<Vec<u8>>,
     /// True if `meta` has others.
     is_changed: bool,
+    /// True if a request was ignored since there was room.
+    was_full: bool,
 }
 
 impl HostRequests {
@@ -41,20 +43,25 @@ impl HostRequests {
         Ok(Self { requests, ..Self::default() })
     }
 
-    /// Adds a request, or renews one for the same host.
+    /// Adds a request, or renews one for the same host that waits. The one whose scan has begun goes on,
+    /// so that requests that come again and again do not keep others waiting.
     pub fn add(&mut self, request: &HostRequest) {
-        self.is_changed = true;
-        if let Some(i) = self.requests.iter().position(|known| known.host == request.host) {
-            self.requests[i].at = self.requests[i].at.max(request.at);
-            if i == 0 {
-                self.at = None;
-            }
-        } else if self.requests.len() < REQUESTS_MAX {
+        let begun = usize::from(self.at.is_some());
+        let waiting = self.requests.iter().skip(begun);
+        if let Some(i) = waiting.clone().position(|known| known.host == request.host) {
+            let known = &mut self.requests[begun + i];
+            known.at = known.at.max(request.at);
+        } else if waiting.len() < REQUESTS_MAX {
             self.requests.push(request.clone());
         } else {
-            let host = &request.name;
-            tracing::warn!(%host, "a request to fetch a host again is refused: {REQUESTS_MAX} wait");
+            if !std::mem::replace(&mut self.was_full, true) {
+                tracing::warn!(
+                    "requests to fetch hosts again are ignored while {REQUESTS_MAX} wait"
+                );
+            }
+            return;
         }
+        self.is_changed = true;
     }
 
     /// Returns true if a request waits.
@@ -83,7 +90,7 @@ impl HostRequests {
         })?;
         if self.at.is_none() {
             self.requests.remove(0);
-            self.is_changed = true;
+            (self.is_changed, self.was_full) = (true, false);
         }
         Ok(found)
     }

@@ -250,16 +250,19 @@ impl RecrawlState {
                     (true, false) => counts.changed += 1,
                     (false, false) => counts.unchanged += 1,
                 }
-                self.learn(&earlier, &history, before, now);
-                let visit = ObservedVisit {
-                    prefix,
-                    elapsed: earlier.age(now),
-                    rates: (earlier.rate(), history.rate()),
-                    n_signals: earlier.signals(),
-                    is_changed,
-                    is_second: earlier.visits().0 == 0,
-                };
-                evidence.get_or_insert_default().add_visit(&visit, &model);
+                // Lists change at nearly each visit, and are fetched at intervals of their own.
+                if self.own_interval(row).is_none() {
+                    self.learn(&earlier, &history, before, now);
+                    let visit = ObservedVisit {
+                        prefix,
+                        elapsed: earlier.age(now),
+                        rates: (earlier.rate(), history.rate()),
+                        n_signals: earlier.signals(),
+                        is_changed,
+                        is_second: earlier.visits().0 == 0,
+                    };
+                    evidence.get_or_insert_default().add_visit(&visit, &model);
+                }
                 history
             }
         };
@@ -326,8 +329,12 @@ impl RecrawlState {
         let elapsed = earlier.age(now);
         let rate = history.rate();
         self.prior.add_visit(&rate, elapsed, earlier.visits().0 == 0);
-        let stored_due = seconds(before.due);
         let no_signals = SignalModel::NONE;
+        // The budget counts what pages cost without hints.
+        let stored_due = match before.is_set_by_hint() {
+            true => earlier.due(&self.policy, self.threshold, &no_signals),
+            false => seconds(before.due),
+        };
         self.meter.record_visit(&self.policy, earlier, &no_signals, &self.past, stored_due, now);
         if elapsed > 0.0 {
             // The time average of exp(-Δt) from 0 to the elapsed time.
@@ -366,37 +373,51 @@ impl RecrawlState {
             return None;
         }
         let mut revisit = url.revisit.as_deref().cloned().unwrap_or_default();
-        let soonest = |last: f64| timestamp((last + self.policy.bounds().0).max(seconds(now)));
-        let due = match source {
-            SignalSource::Person => {
-                soonest(revisit.history.map_or(0.0, |history| history.last_fetch()))
-            }
-            SignalSource::List { modified, is_new } => {
-                let history = revisit.history?;
-                let is_known =
-                    seconds(modified) <= history.last_fetch() || (history.signals() > 0 && !is_new);
+        let (due, mark) = match source {
+            SignalSource::Person => (self.requested_due(&revisit, now), Revisit::REQUESTED),
+            SignalSource::List { modified } => {
+                let is_known = revisit.history.is_none_or(|history| {
+                    seconds(modified) <= history.last_fetch() || history.signals() > 0
+                });
                 if is_known || !self.follows_threshold(&revisit, url) {
                     return None;
                 }
                 let history = revisit.history.as_mut()?;
                 history.record_signal();
                 let model = signal_model(evidence, &self.crawl_prior());
-                timestamp(history.due(&self.policy, self.threshold, &model))
+                let due = timestamp(history.due(&self.policy, self.threshold, &model));
+                (due.max(now), Revisit::SIGNALED)
             }
         };
-        if revisit.due == Timestamp::ZERO || due < revisit.due {
+        let is_sooner = revisit.due == Timestamp::ZERO || due < revisit.due;
+        if is_sooner {
             revisit.due = due;
         }
-        if source == SignalSource::Person {
-            revisit.moved_in = Revisit::REQUESTED;
+        // A page that is due at once by an old threshold must not be put off by the one in force.
+        if is_sooner || (mark == Revisit::REQUESTED && revisit.moved_in != mark) {
+            revisit.moved_in = mark;
+        } else if source == SignalSource::Person {
+            return None;
         }
         Some(revisit)
     }
 
+    /// Returns when a page is due that a person asks for. However often that is, it is fetched no more
+    /// often than the shortest interval, and a page that fails not more often than errors are.
+    fn requested_due(&self, revisit: &Revisit, now: Timestamp) -> Timestamp {
+        let (now, shortest) = (seconds(now), self.policy.bounds().0);
+        timestamp(match revisit.history {
+            Some(history) if history.failures() > 0 => {
+                now + shortest.max(self.settings.errors_interval.as_secs_f64())
+            }
+            Some(history) => (history.last_fetch() + shortest).max(now),
+            None => now,
+        })
+    }
+
     /// Returns the due time of a page by the threshold in force.
     pub fn due_now(&self, revisit: &Revisit) -> Option<Timestamp> {
-        // A signal has moved the due time already.
-        let history = revisit.history.filter(|history| history.signals() == 0)?;
+        let history = revisit.history.filter(|_| !revisit.is_set_by_hint())?;
         Some(timestamp(history.due(&self.policy, self.threshold, &SignalModel::NONE)))
     }
 
@@ -453,7 +474,6 @@ impl RecrawlState {
         let failed = revisit.history.is_none_or(|history| history.failures() > 0);
         self.settings.policy == RecrawlPolicy::Adaptive
             && !failed
-            && !revisit.is_requested()
             && self.own_interval(row).is_none()
     }
 

@@ -19,13 +19,10 @@ pub struct ChangeSignal {
 pub enum SignalSource {
     /// A person, with `crivello recrawl`.
     Person,
-    /// A sitemap or a feed.
+    /// A sitemap or a feed. Of several between two fetches of the page, the first counts.
     List {
         /// Date of the change.
         modified: Timestamp,
-        /// True if that is after the last fetch of the sitemap or feed, so that it is not an earlier hint
-        /// once more.
-        is_new: bool,
     },
 }
 

@@ -18,7 +18,7 @@ pub struct Revisit {
     /// for never.
     pub due: Timestamp,
     /// Number of the pass that moved the due time last, so that no pass moves it twice; 0 for none, and
-    /// [`Self::REQUESTED`] if a person set it: then no pass moves it.
+    /// [`Self::REQUESTED`] or [`Self::SIGNALED`] if a hint set it: then no pass moves it.
     pub moved_in: u32,
     /// Evidence of the fetches so far about the page; `None` until the first one with a response.
     pub history: Option<PageHistory>,
@@ -71,10 +71,13 @@ impl Revisit {
     /// Value of `moved_in` of a page that a person asked for.
     pub const REQUESTED: u32 = u32::MAX;
 
-    /// Returns true if a person set the due time.
+    /// Value of `moved_in` of a page that a sitemap or feed made due sooner.
+    pub const SIGNALED: u32 = Self::REQUESTED - 1;
+
+    /// Returns true if a hint set the due time.
     #[must_use]
-    pub const fn is_requested(&self) -> bool {
-        self.moved_in == Self::REQUESTED
+    pub const fn is_set_by_hint(&self) -> bool {
+        self.moved_in >= Self::SIGNALED
     }
 
     /// Returns the state of the URL as it is queued for its next fetch.

@@ -200,8 +200,9 @@ impl ResponseProcessor {
         Processed { end, records, links, discards, dates, signals, charset, signs, first }
     }
 
-    /// Returns the pages that have changed since the last fetch of a sitemap or feed, or shortly before
-    /// it: some lists are published later than the changes that they tell.
+    /// Returns the pages of the same registrable domain that have changed since the last fetch of a
+    /// sitemap or feed, or shortly before it: some lists are published later than the changes that
+    /// they tell.
     fn change_signals(
         &self,
         fetched: &Fetched,
@@ -214,9 +215,11 @@ impl ResponseProcessor {
         let before = Timestamp::from_secs(history.last_fetch() as u64);
         let signal = |dates: &LinkDates| {
             let modified = dates.modified.or(dates.published)?;
-            let url = links.get(dates.link as usize)?.key();
-            let source = SignalSource::List { modified, is_new: modified > before };
-            (modified + LIST_DELAY_MAX > before).then_some(ChangeSignal { url, source })
+            let link = links.get(dates.link as usize)?;
+            // Nobody steers the schedule of another one's site.
+            let is_own = link.host.group == fetched.host.group;
+            let signal = ChangeSignal { url: link.key(), source: SignalSource::List { modified } };
+            (is_own && modified + LIST_DELAY_MAX > before).then_some(signal)
         };
         dates.iter().filter_map(signal).collect()
     }

@@ -58,8 +58,7 @@ pub fn encode(fact: &Fact) -> Vec<u8> {
         Fact::Signal(ChangeSignal { url, source }) => {
             let (code, modified) = match source {
                 SignalSource::Person => (0, Timestamp::ZERO),
-                SignalSource::List { modified, is_new: false } => (1, *modified),
-                SignalSource::List { modified, is_new: true } => (2, *modified),
+                SignalSource::List { modified } => (1, *modified),
             };
             let url = [url.group.to_bytes(), url.url.to_bytes()].concat();
             RowWriter::versioned(SIGNAL).rest(&url).byte(code).number(modified.0).finish()
@@ -135,7 +134,7 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
         let (code, modified) = (r.byte()?, Timestamp(r.number()?));
         let source = match code {
             0 if modified == Timestamp::ZERO => SignalSource::Person,
-            1 | 2 => SignalSource::List { modified, is_new: code == 2 },
+            1 => SignalSource::List { modified },
             _ => return None,
         };
         return Some(Fact::Signal(ChangeSignal { url, source }));
@@ -300,10 +299,7 @@ mod tests {
             },
             Fact::Signal(ChangeSignal { url, source: SignalSource::Person }),
             Fact::HostRequest(HostRequest { host, name: name.clone(), at }),
-            Fact::Signal(ChangeSignal {
-                url,
-                source: SignalSource::List { modified: at, is_new: true },
-            }),
+            Fact::Signal(ChangeSignal { url, source: SignalSource::List { modified: at } }),
             Fact::Robots { host, name, origin: found.url.origin(), record },
         ]
     }

@@ -118,7 +118,10 @@ impl RecordBuilder {
         original: Option<&OriginalCapture<'_>>,
     ) -> Vec<u8> {
         self.block.clear();
-        push_response_head(&mut self.block, capture);
+        // With the head of a 304, pywb would replay the 304 instead of the page.
+        if !is_not_modified(original) {
+            push_response_head(&mut self.block, capture);
+        }
         let head = &mut self.head;
         let (kind, payload, block, truncated) = match original {
             Some(original) => {

@@ -74,6 +74,7 @@ fn a_page_that_is_not_modified_is_a_revisit_without_a_payload_digest() {
     assert_eq!(revisit.field("WARC-Refers-To-Target-URI"), Some("http://example.com/"));
     assert_eq!(revisit.field("WARC-Refers-To-Date"), Some("2026-11-20T12:00:00.123456Z"));
     assert_eq!(revisit.field("WARC-Payload-Digest"), None);
+    assert_eq!(revisit.block, b"", "replay would show the 304 instead of the page");
     assert_eq!(revisit.field("WARC-Truncated"), None);
     let index = records[0].index.as_ref().unwrap();
     assert_eq!((index.mime.as_str(), index.status), ("warc/revisit", 304));

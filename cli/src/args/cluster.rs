@@ -24,7 +24,8 @@ pub enum ClusterCommand {
     /// Ask a crawl to fetch pages again soon, for example from a program that learns of changes.
     ///
     /// Moves the due times of pages that the crawl knows, and adds no URL. A page is fetched again after
-    /// `recrawl.interval-min` at the earliest. Exits once agents have stored all due times safely.
+    /// `recrawl.interval-min` at the earliest. Exits once the agents that own the pages have stored the
+    /// requests.
     Recrawl(RecrawlArgs),
     /// Wait until a crawl has nothing left to do.
     Wait(WaitArgs),
@@ -272,10 +273,10 @@ pub struct AgentsArgs {
 /// Arguments of [`ClusterCommand::Recrawl`].
 #[derive(Debug, clap::Args)]
 pub struct RecrawlArgs {
-    /// URLs, names of hosts (all of their pages), and at most one file of URLs, one per line (`#` starts
-    /// a comment line). `-` is standard input.
-    #[arg(value_name = "FILE|-|URL|HOST", required = true)]
-    pub urls: Vec<String>,
+    /// URLs, and names of hosts (all of their pages). `-` is standard input: URLs, one per line (`#`
+    /// starts a comment line).
+    #[arg(value_name = "URL|HOST|-", required = true)]
+    pub pages: Vec<String>,
     /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,

@@ -511,7 +511,7 @@ fn a_request_moves_the_due_time_of_a_known_page_and_adds_none() {
     }
 }
 
-/// Dates that lists give count once each; those of pages that were fetched since say nothing.
+/// The first date between two fetches counts; those from before the last fetch say nothing.
 #[test]
 fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
     let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h", "recrawl.interval-max=30d"];
@@ -520,9 +520,9 @@ fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
         db.commit(Commit { signals: vec![signal(URL, source)], ..Commit::default() });
         db.recount();
     };
-    let list = |db: &mut TestCrawlDb, before: Duration, is_new| {
+    let list = |db: &mut TestCrawlDb, before: Duration| {
         let modified = db.now - before;
-        send(db, SignalSource::List { modified, is_new });
+        send(db, SignalSource::List { modified });
     };
     db.find(URL);
     db.fetch(&ok(200), Some(&signs(0)));
@@ -531,7 +531,7 @@ fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
         db.now = db.now + DAY;
         let changes = n % 5 == 0;
         if changes {
-            list(&mut db, HOUR, true);
+            list(&mut db, HOUR);
         }
         send(&mut db, SignalSource::Person);
         assert_eq!(db.fetch(&ok(200), Some(&signs(n / 5))).len(), 1);
@@ -544,15 +544,13 @@ fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
     db.fetch(&ok(200), Some(&signs(11)));
     let quiet = db.revisit(URL);
     db.now = db.now + HOUR;
-    list(&mut db, DAY, true);
+    list(&mut db, DAY);
     assert_eq!(db.revisit(URL), quiet, "it was fetched after that change");
-    list(&mut db, Duration::ZERO, false);
+    list(&mut db, Duration::ZERO);
     let signaled = db.revisit(URL);
     assert!(signaled.due < quiet.due, "{} {}", signaled.due, quiet.due);
-    list(&mut db, Duration::ZERO, false);
-    assert_eq!(db.revisit(URL), signaled, "the same hint twice");
-    list(&mut db, Duration::ZERO, true);
-    assert_eq!(db.revisit(URL).history.unwrap().signals(), 2);
+    list(&mut db, Duration::ZERO);
+    assert_eq!(db.revisit(URL), signaled, "a second hint");
 }
 
 /// The scan takes several steps, and a restart begins it anew.
@@ -587,4 +585,23 @@ fn a_request_for_a_host_makes_all_of_its_pages_due_and_no_others() {
     assert_eq!((rows.len(), paths.len()), (23, 23), "each page of the host once");
     let other = db.revisit("http://www.a.example/3");
     assert_eq!(other.generation, 0);
+}
+
+/// Whatever is repeated, a page is not requested more often than its interval, or that of errors.
+#[test]
+fn requests_that_are_repeated_fetch_no_page_more_often() {
+    let mut db =
+        TestCrawlDb::new(&[FIXED, "recrawl.interval-min=10m", "recrawl.errors-interval=1h"]);
+    db.find(URL);
+    for (end, signs_of, at_most) in [(ok(200), Some(signs(1)), 6), (ok(404), None, 2)] {
+        let mut fetches = 0;
+        for _ in 0..60 {
+            db.now = db.now + Duration::from_secs(60);
+            let signals = vec![signal(URL, SignalSource::Person)];
+            db.commit(Commit { signals, ..Commit::default() });
+            db.recount();
+            fetches += db.fetch(&end, signs_of.as_ref()).len();
+        }
+        assert!((1..=at_most + 1).contains(&fetches), "{fetches} fetches in an hour: {end:?}");
+    }
 }
