@@ -39,10 +39,11 @@ fuzz: setup
 	$(CARGO) test --release --workspace --test short --no-run $(FUZZ_CHECKS)
 	./target/release/fuzz $(or $(FUZZ),--seconds $(FUZZ_SECONDS))
 
-## nightly      tests that take hours: 10,000 simulated schedules, an hour of faults, an hour of fuzzing
+## nightly      tests that take hours: 10,000 simulated schedules, replay, an hour of faults, an hour of fuzzing
 # There are eight kinds of schedules.
 nightly: setup
 	CRIVELLO_TEST_SCHEDULES=1250 $(CARGO) test --release -p crivello-tests --test scenarios cluster_schedules
+	$(CARGO) test --release -p crivello-tests --test scenarios replay -- --ignored
 	CRIVELLO_TEST_CHAOS_MINUTES=60 $(CARGO) test --release -p crivello-tests --test scenarios chaos_processes
 	$(MAKE) fuzz FUZZ_SECONDS=300
 

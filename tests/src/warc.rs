@@ -93,6 +93,9 @@ impl Record {
     /// Panics if there is none.
     #[must_use]
     pub fn status(&self) -> u16 {
+        if self.is_not_modified() {
+            return 304;
+        }
         let (head, _) = self.http();
         head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status line")
     }

@@ -1,0 +1,117 @@
+//! Replay in pywb of PyPI, with our own index: each capture shows the page as it was at that time, also
+//! if the server only called it unmodified.
+
+use crate::python;
+use crivello_tests::warc::{Archive, listed};
+use crivello_tests::{Scene, seed};
+use simweb::Spec;
+use simweb::changes::Changes;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Duration of each of the three runs.
+const RUN: Duration = Duration::from_secs(9);
+
+/// A server that is killed when it is dropped.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Returns the status and the body of a page of the server.
+fn get(port: u16, path: &str) -> Option<(String, Vec<u8>)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let end = answer.windows(4).position(|w| w == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    Some((status, answer[end + 4..].to_vec()))
+}
+
+/// Starts pywb with a collection `site` of the archive in `warc`.
+fn pywb(programs: &Path, dir: &Path, warc: &Path) -> (Server, u16) {
+    let collection = dir.join("collections/site");
+    let init = Command::new(programs.join("wb-manager"))
+        .args(["init", "site"])
+        .current_dir(dir)
+        .output()
+        .expect("wb-manager runs");
+    assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
+    let mut lines = Vec::new();
+    for file in listed(warc, ".warc.gz") {
+        let name = file.file_name().expect("a name");
+        std::fs::copy(&file, collection.join("archive").join(name)).expect("copied");
+    }
+    for index in listed(warc, ".cdxj") {
+        let text = std::fs::read_to_string(index).expect("an index");
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    lines.sort_unstable();
+    std::fs::write(collection.join("indexes/index.cdxj"), lines.join("\n") + "\n")
+        .expect("written");
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let child = Command::new(programs.join("wayback"))
+        .args(["-b", "127.0.0.1", "-p", &port.to_string()])
+        .current_dir(dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("wayback runs");
+    let (server, begun) = (Server(child), Instant::now());
+    while get(port, "/").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "pywb does not answer");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    (server, port)
+}
+
+#[test]
+#[ignore = "installs pywb: make nightly"]
+fn pywb_replays_each_version_of_a_page_over_three_runs() {
+    let Some(programs) = python::install("pywb==2.10.0") else { return };
+    let changes = Changes::between(Duration::from_secs(6), Duration::from_secs(60));
+    let spec = Spec::new(seed()).size(1, 1, 6).ips(1).changes(changes);
+    let scene = Scene::new(spec)
+        .delays("50ms", "0ms")
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=3s")
+        .set("recrawl.interval-min=1s")
+        // Each record of a page is complete, so that it can be compared.
+        .set("store.revisits=false");
+    for _ in 0..3 {
+        let child = scene.start();
+        std::thread::sleep(RUN);
+        child.stop();
+        let _ = scene.end(child);
+    }
+    let archive = Archive::read(&scene.out());
+    let dir = tempfile::tempdir().expect("a directory");
+    let (_server, port) = pywb(&programs, dir.path(), &scene.out().join("warc"));
+    let (mut current, mut n_revisits) = (BTreeMap::new(), 0);
+    for record in archive.captures().filter(|record| !record.is_robots()) {
+        if record.is_not_modified() {
+            n_revisits += 1;
+        } else {
+            let (_, body) = record.http();
+            current.insert(record.url(), body);
+        }
+        let date = record.must("WARC-Date");
+        let digits: String = date.chars().filter(char::is_ascii_digit).take(14).collect();
+        let replayed = get(port, &format!("/site/{digits}id_/{}", record.url()));
+        let (status, body) = replayed.expect("pywb answers");
+        assert_eq!(status, "200", "{} at {date}", record.url());
+        assert!(body == current[record.url()], "{} at {date} is another version", record.url());
+    }
+    assert!(n_revisits > 10, "{n_revisits} revisits");
+}
