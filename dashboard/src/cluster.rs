@@ -18,6 +18,8 @@ const SAMPLES_MAX: usize = 16;
 
 /// A counter or gauge of an agent.
 type Counter = fn(&v1::Progress) -> u64;
+/// A number about pages that are fetched again.
+type RecrawlCounter = fn(&v1::RecrawlProgress) -> u64;
 
 /// Numbers of each agent and of the cluster, with their names in the JSON.
 const NUMBERS: [(&str, Counter); 14] = [
@@ -44,7 +46,7 @@ const RATES: [(&str, Counter); 3] = [
 ];
 
 /// Numbers about pages that are fetched again, with their names in the JSON.
-const RECRAWL: [(&str, fn(&v1::RecrawlProgress) -> u64); 6] = [
+const RECRAWL: [(&str, RecrawlCounter); 6] = [
     ("scheduled", |r| r.scheduled),
     ("queued", |r| r.queued),
     ("changed", |r| r.changed),

@@ -13,6 +13,8 @@ use std::time::Duration;
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+/// Time for which an agent that has handed over all groups tries to notify the coordinator.
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Timeout of calls other than joining. The lease that a heartbeat renews counts from the request,
 /// so a late response is worth less.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -203,7 +205,8 @@ impl CoordinatorClient {
 
     /// Notifies the coordinator that this process ends: with `back` the agent will return with its
     /// disk, otherwise it leaves for good. With `stays` it cancels the drain that it had requested.
-    /// Its page quota beyond `fetched` pages becomes available to others. Failures are logged.
+    /// Its page quota beyond `fetched` pages becomes available to others. Failures are logged. An agent
+    /// that leaves for good tries again for a minute: otherwise it would count as dead.
     pub async fn leave(
         &self,
         identity: (AgentId, u64),
@@ -220,11 +223,20 @@ impl CoordinatorClient {
             cancel_drain: stays,
             quota: fetched.map(quota),
         };
-        let mut client = self.client.clone();
-        let why = match tokio::time::timeout(CALL_TIMEOUT, client.leave(request)).await {
-            Ok(Ok(_)) => return,
-            Ok(Err(status)) => with_causes(&status),
-            Err(_) => "no answer".to_owned(),
+        let begun = self.clock.now();
+        let why = loop {
+            let mut client = self.client.clone();
+            let call = client.leave(request);
+            let (why, is_final) = match tokio::time::timeout(CALL_TIMEOUT, call).await {
+                Ok(Ok(_)) => return,
+                Ok(Err(status)) => (with_causes(&status), !may_try_again(&status)),
+                Err(_) => ("no answer".to_owned(), false),
+            };
+            let tries_again = !back && !is_final;
+            if !tries_again || self.clock.now().since(begun) > LEAVE_TIME_MAX {
+                break why;
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
         };
         tracing::warn!("cannot notify the coordinator that this agent ends: {why}");
     }

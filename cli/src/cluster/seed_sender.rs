@@ -140,7 +140,7 @@ impl SeedSender {
     /// Makes the URLs no seeds: those that the crawl knows are to be fetched again, and all pages of
     /// these hosts.
     #[must_use]
-    pub fn to_fetch_again(mut self, hosts: Vec<String>) -> Self {
+    pub fn fetching_again(mut self, hosts: Vec<String>) -> Self {
         self.fetch_again = true;
         if !hosts.is_empty() {
             // Batches of URLs are numbered from 0.

@@ -60,7 +60,7 @@ pub async fn send(
     let sender = SeedSender::start(seeds, members, clients, show_progress)?;
     let sender = match purpose {
         Purpose::Crawl => sender,
-        Purpose::FetchAgain => sender.to_fetch_again(hosts),
+        Purpose::FetchAgain => sender.fetching_again(hosts),
     };
     let sent = sender.send_all().await;
     screen::restore();
