@@ -155,7 +155,6 @@ fn pages_that_are_fetched_again_are_shown() {
     };
     let Some((_permits, browser, mut cluster, ours)) = open(start) else { return };
     wait_until_running(&mut cluster, &browser);
-    assert_eq!(browser.eval("document.querySelectorAll('.chart').length"), 4);
     cluster.seed();
     cluster.until("pages that are fetched again are shown", |_| {
         let shown = |id: &str| browser.eval(&format!("document.getElementById('{id}')?.innerText"));
