@@ -1,5 +1,5 @@
-//! What is learned from the pages of a host: how well its signals tell changes, a prior of all of its
-//! pages, and one of each of its busiest path prefixes.
+//! Statistics of the pages of a host: how well its signals tell changes, a prior of all of its pages,
+//! and one of each of its busiest path prefixes.
 //!
 //! `/news/` and `/archive/` of one host change at different rates. A prefix is drawn to its host, and a
 //! host to the crawl ([`crate::prior`]). The number of prefixes is bounded; the one with the least
@@ -33,7 +33,7 @@ pub struct ObservedVisit {
     pub is_second: bool,
 }
 
-/// What is learned from the pages of a host: at most 256 bytes.
+/// Statistics of the pages of a host: at most 256 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostEvidence {
     /// Number of visits that it was learned from. It never decreases.

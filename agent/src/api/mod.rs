@@ -52,7 +52,8 @@ pub trait AgentApi: Send + Sync + 'static {
     /// Returns the effect of each entry of `links.blocked`.
     fn blocks(&self) -> Vec<BlockCount>;
     /// Adds the URLs that the link rules admit as seeds, or moves the due times of those that are known.
-    /// The answer is sent from any thread, once all of that is stored; dropping its sender means [`SeedAnswer::NotNow`].
+    /// The answer is sent from any thread, once all of that is stored; dropping its sender means
+    /// [`SeedAnswer::NotNow`].
     fn seed(&self, batch: SeedBatch, answer: oneshot::Sender<SeedAnswer>);
     /// Counts the pages of this agent's groups in the archive of `by`; the answer is `None` if they
     /// cannot be read. Dropping its sender means `UNAVAILABLE`.

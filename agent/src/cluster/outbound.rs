@@ -94,12 +94,9 @@ impl ReplicationEngine {
         }
         self.route_signals(signals, &mut by_agent);
         for request in std::mem::take(host_requests) {
-            match self.ownership.owner(request.host.group) {
-                Some(owner) if owner != self.me => {
-                    let bytes = facts::encode(&Fact::HostRequest(request)).into();
-                    by_agent.entry(owner).or_default().push(bytes);
-                }
-                _ => host_requests.push(request),
+            match self.owner_elsewhere(request.host.group) {
+                None => host_requests.push(request),
+                Some(owner) => add_row(&mut by_agent, owner, &Fact::HostRequest(request)),
             }
         }
         self.traced.assign_rows(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
@@ -110,26 +107,28 @@ impl ReplicationEngine {
     /// owners.
     fn route_signals(&self, signals: &mut Vec<ChangeSignal>, by_agent: &mut ByAgent) {
         for signal in std::mem::take(signals) {
-            match self.ownership.owner(signal.url.group) {
-                Some(owner) if owner != self.me => {
-                    let bytes = facts::encode(&Fact::Signal(signal)).into();
-                    by_agent.entry(owner).or_default().push(bytes);
-                }
-                _ => signals.push(signal),
+            match self.owner_elsewhere(signal.url.group) {
+                None => signals.push(signal),
+                Some(owner) => add_row(by_agent, owner, &Fact::Signal(signal)),
             }
         }
     }
 
-    /// Returns the owner of a group, or `None` if it is this agent.
+    /// Returns the owner of a group if it is another agent.
+    fn owner_elsewhere(&self, group: GroupHash) -> Option<AgentId> {
+        self.ownership.owner(group).filter(|&owner| owner != self.me)
+    }
+
+    /// Returns the owner of a group, or `None` if it is this agent, which then takes the group's role.
     fn other_owner(
         &mut self,
         store: &mut dyn ReplicaStore,
         group: GroupHash,
         now: Timestamp,
     ) -> Result<Option<AgentId>, DiskError> {
-        match self.ownership.owner(group) {
-            Some(owner) if owner != self.me => Ok(Some(owner)),
-            _ => self.become_owner(store, group, now).map(|_| None),
+        match self.owner_elsewhere(group) {
+            Some(owner) => Ok(Some(owner)),
+            None => self.become_owner(store, group, now).map(|_| None),
         }
     }
 
@@ -371,4 +370,9 @@ impl ReplicationEngine {
         }
         self.messages.retain(|_, messages| !messages.is_empty());
     }
+}
+
+/// Adds a fact to the rows for an agent.
+fn add_row(by_agent: &mut ByAgent, to: AgentId, fact: &Fact) {
+    by_agent.entry(to).or_default().push(facts::encode(fact).into());
 }

@@ -165,10 +165,17 @@ impl CrawlDb {
     ) -> UrlOutcome {
         let me = self.frontier.me.unwrap_or_default();
         let recrawl = &mut self.recrawl;
-        let revisit = self.frontier.hosts.change(page.host, |entry| {
-            recrawl.after_visit(page, row, record, me, &mut entry.row.evidence)
-        });
-        let revisit = revisit.flatten();
+        let revisit = match recrawl.is_on() {
+            // Without a look-up of the host.
+            false => recrawl.after_visit(page, row, record, me, &mut None),
+            true => self
+                .frontier
+                .hosts
+                .change(page.host, |entry| {
+                    recrawl.after_visit(page, row, record, me, &mut entry.row.evidence)
+                })
+                .flatten(),
+        };
         let finished = |by, revisit: Option<Box<Revisit>>| {
             let url = Queued { revisit, ..row.clone() };
             Some(Arc::new(FinishedUrl { by, name: page.name.clone(), url }))

@@ -389,15 +389,17 @@ impl RecrawlState {
                 (due.max(now), Revisit::SIGNALED)
             }
         };
+        let is_request = mark == Revisit::REQUESTED;
         let is_sooner = revisit.due == Timestamp::ZERO || due < revisit.due;
+        if is_request && !is_sooner && revisit.moved_in == mark {
+            return None;
+        }
         if is_sooner {
             revisit.due = due;
         }
         // A page that is due at once by an old threshold must not be put off by the one in force.
-        if is_sooner || (mark == Revisit::REQUESTED && revisit.moved_in != mark) {
+        if is_sooner || is_request {
             revisit.moved_in = mark;
-        } else if source == SignalSource::Person {
-            return None;
         }
         Some(revisit)
     }
@@ -458,9 +460,8 @@ impl RecrawlState {
         revisit: &Revisit,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        let history = revisit
-            .history
-            .filter(|history| history.last_fetch() < pass.began && history.signals() == 0)?;
+        let is_older = |history: &PageHistory| history.last_fetch() < pass.began;
+        let history = revisit.history.filter(is_older).filter(|_| !revisit.is_set_by_hint())?;
         let [before, after] = [pass.before, pass.after].map(|threshold| {
             history.due(&self.policy, threshold, &SignalModel::NONE) - history.last_fetch()
         });

@@ -10,11 +10,11 @@ use std::sync::Arc;
 pub struct ChangeSignal {
     /// The page.
     pub url: UrlKey,
-    /// Who gives the hint.
+    /// Source of the hint.
     pub source: SignalSource,
 }
 
-/// Who gives a hint.
+/// Source of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalSource {
     /// A person, with `crivello recrawl`.

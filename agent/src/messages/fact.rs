@@ -50,7 +50,7 @@ pub enum Fact {
         resolved: bool,
         /// True if it has answered a request for a page with success (2xx) at some time.
         answered: bool,
-        /// What is learned about changes of its pages; merging takes what was observed longer.
+        /// Statistics about changes of its pages; merging takes those of more visits.
         evidence: Option<Box<HostEvidence>>,
     },
     /// A hint that a page has changed. Merging moves its due time, if it is finished.

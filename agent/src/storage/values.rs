@@ -335,7 +335,7 @@ pub struct HostRow {
     pub resolved: bool,
     /// True if it has answered a request for a page with success (2xx) at some time.
     pub answered: bool,
-    /// What is learned about changes of its pages, in a crawl that fetches pages again.
+    /// Statistics about changes of its pages, in a crawl that fetches pages again.
     pub evidence: Option<Box<HostEvidence>>,
 }
 

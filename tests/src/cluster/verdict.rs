@@ -5,7 +5,10 @@ use super::process::read_log;
 use crate::is_page;
 use crate::warc::{Archive, listed};
 use simweb::{Entry, Judgment};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// Number of pages that a failure lists.
+const SHOWN_MAX: usize = 40;
 
 /// The result of a cluster that has ended.
 #[derive(Debug)]
@@ -48,13 +51,19 @@ impl Cluster {
         let again = archived.values().map(|n| n - 1).sum();
         let twice: Vec<_> = archived.iter().filter(|&(_, &n)| n > 1).collect();
         assert!(again <= repeats_max, "{again} pages archived again: {twice:?}");
-        // Few senders are unknown, see above. One of them may have been an agent with a deleted disk.
-        let had = |entry: &Entry| match self.name_of(entry) {
-            Some(name) => self.lost.contains(name),
-            None => !self.lost.is_empty(),
-        };
+        let had = |entry: &Entry| self.name_of(entry).is_some_and(|name| self.lost.contains(name));
         let wrong = disagreements(&log, &archived, had);
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let sent = |line: &&String| {
+            let senders: BTreeSet<_> = log
+                .iter()
+                .filter(|entry| entry.complete && line.ends_with(&entry.url()))
+                .map(|entry| self.name_of(entry).unwrap_or("unknown"))
+                .collect();
+            format!("{line}, fetched by {senders:?}")
+        };
+        let shown: Vec<String> = wrong.iter().take(SHOWN_MAX).map(|line| sent(&line)).collect();
+        let (n, lost) = (wrong.len(), &self.lost);
+        assert!(wrong.is_empty(), "{n} pages; deleted disks {lost:?}\n{}", shown.join("\n"));
         Ended { report, n_archived: archived.len(), n_archived_again: again }
     }
 

@@ -587,7 +587,7 @@ fn a_request_for_a_host_makes_all_of_its_pages_due_and_no_others() {
     assert_eq!(other.generation, 0);
 }
 
-/// Whatever is repeated, a page is not requested more often than its interval, or that of errors.
+/// Repeated requests fetch no page more often than its interval, or that of errors.
 #[test]
 fn requests_that_are_repeated_fetch_no_page_more_often() {
     let mut db =
@@ -604,4 +604,31 @@ fn requests_that_are_repeated_fetch_no_page_more_often() {
         }
         assert!((1..=at_most + 1).contains(&fetches), "{fetches} fetches in an hour: {end:?}");
     }
+}
+
+#[test]
+fn a_pass_leaves_a_request_as_it_is() {
+    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h"];
+    let mut db = TestCrawlDb::new(&sets);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&signs(1)));
+    db.crawldb.set_recrawl_threshold(1e6, db.now);
+    let pass = |db: &mut TestCrawlDb| {
+        db.now = db.now + Duration::from_secs(61);
+        while let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() {
+            db.disk.commit(&commit.batch).unwrap();
+            if report.is_some() {
+                break;
+            }
+        }
+        db.revisit(URL).due
+    };
+    let without = pass(&mut db);
+    let signals = vec![signal(URL, SignalSource::Person)];
+    db.commit(Commit { signals, ..Commit::default() });
+    let requested = db.revisit(URL).due;
+    assert!(requested < without, "{requested} {without}");
+    db.crawldb.set_recrawl_threshold(1e9, db.now);
+    assert_eq!(pass(&mut db), requested, "a pass moved it");
+    db.recount();
 }
