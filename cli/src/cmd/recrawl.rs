@@ -33,7 +33,7 @@ pub async fn run(args: RecrawlArgs) -> Result<Exit, CliError> {
             "this crawl fetches each page once; `crivello set recrawl.policy=fixed` changes that"
         ));
     }
-    send((urls, hosts), &args.coordinator, Purpose::FetchAgain).await
+    send(urls, &args.coordinator, Purpose::FetchAgain(hosts)).await
 }
 
 /// Returns the name of a host in normal form.

@@ -16,24 +16,24 @@ use std::path::{Path, PathBuf};
 /// Returns usage errors before anything is sent. Fails if the coordinator cannot be reached, or if
 /// no agent accepts seeds.
 pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
-    send((args.seeds, Vec::new()), &args.coordinator, Purpose::Crawl).await
+    send(args.seeds, &args.coordinator, Purpose::Crawl).await
 }
 
-/// What URLs are sent for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Purpose of the URLs that are sent.
+#[derive(Debug)]
 pub enum Purpose {
     /// They are seeds.
     Crawl,
-    /// Those that the crawl knows are fetched again.
-    FetchAgain,
+    /// Those that the crawl knows are fetched again, and all pages of these hosts.
+    FetchAgain(Vec<String>),
 }
 
 impl Purpose {
     /// Returns the word for URLs that are sent, and for what became of them.
-    const fn words(self) -> (&'static str, &'static str) {
+    const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Crawl => ("seeds", "stored"),
-            Self::FetchAgain => ("URLs and hosts", "passed on to their agents"),
+            Self::FetchAgain(_) => ("URLs and hosts", "passed on to their agents"),
         }
     }
 }
@@ -43,7 +43,7 @@ impl Purpose {
 /// # Errors
 /// As [`run`].
 pub async fn send(
-    (urls, hosts): (Vec<String>, Vec<String>),
+    urls: Vec<String>,
     coordinator: &CoordinatorUrl,
     purpose: Purpose,
 ) -> Result<Exit, CliError> {
@@ -58,13 +58,14 @@ pub async fn send(
     let seed_errors = SeedErrors::default();
     let seeds = (SeedIter::new(sources, stop, seed_errors.clone()), seed_errors.clone());
     let sender = SeedSender::start(seeds, members, clients, show_progress)?;
+    let words = purpose.words();
     let sender = match purpose {
         Purpose::Crawl => sender,
-        Purpose::FetchAgain => sender.fetching_again(hosts),
+        Purpose::FetchAgain(hosts) => sender.fetching_again(hosts),
     };
     let sent = sender.send_all().await;
     screen::restore();
-    finish(&sent?, &seed_errors, purpose)
+    finish(&sent?, &seed_errors, words)
 }
 
 /// Sorts the arguments into URLs and at most one file.
@@ -96,9 +97,8 @@ fn show_progress(progress: &SeedProgress) {
 fn finish(
     progress: &SeedProgress,
     seed_errors: &SeedErrors,
-    purpose: Purpose,
+    (word, fate): (&str, &str),
 ) -> Result<Exit, CliError> {
-    let (word, fate) = purpose.words();
     let rejected = seed_errors.rejected();
     let rejections = match rejected {
         0 => String::new(),

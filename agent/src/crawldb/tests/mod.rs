@@ -9,6 +9,7 @@ mod months;
 mod recrawl;
 mod shares;
 mod sieves;
+mod signals;
 mod take_over;
 mod transfer;
 

@@ -2,9 +2,8 @@
 
 use super::super::CrawlDb;
 use crate::messages::{
-    ChangeSignal, Commit, CommitKind, ContentSigns, Fact, Finder, Found, HostRequest, LinkKind,
-    PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued, Revisit, SignalSource, ToFrontier,
-    ToWorkbench, Validators,
+    Commit, ContentSigns, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey,
+    Queued, Revisit, ToFrontier, ToWorkbench, Validators,
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};
@@ -21,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const T: Timestamp = Timestamp::from_secs(1_000_000);
-const HOUR: Duration = Duration::from_secs(3_600);
-const DAY: Duration = Duration::from_secs(86_400);
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 
 pub(super) struct TestCrawlDb {
     pub(super) disk: Arc<Database>,
@@ -45,14 +44,14 @@ impl TestCrawlDb {
         Self { disk, crawldb, settings, dir, now: T }
     }
 
-    fn sharing(sets: &[&str]) -> Self {
+    pub(super) fn sharing(sets: &[&str]) -> Self {
         let mut db = Self::new(sets);
         db.crawldb = db.crawldb.sharing(AgentId(1));
         db
     }
 
     /// Ends the process, and opens the state again.
-    fn restart(self) -> Self {
+    pub(super) fn restart(self) -> Self {
         let Self { disk, crawldb, settings, dir, now } = self;
         drop((disk, crawldb));
         let disk = Arc::new(Database::open(dir.path(), false, &settings.fixed.state).unwrap());
@@ -66,7 +65,7 @@ impl TestCrawlDb {
         self.disk.commit(&commit.batch).unwrap();
     }
 
-    fn find(&mut self, url: &str) {
+    pub(super) fn find(&mut self, url: &str) {
         self.commit(Commit { found: vec![found(url)], ..Commit::default() });
     }
 
@@ -80,7 +79,7 @@ impl TestCrawlDb {
     }
 
     /// Fetches all that waits, with this result, and returns the rows.
-    fn fetch(&mut self, end: &PageEnd, signs: Option<&ContentSigns>) -> Vec<Queued> {
+    pub(super) fn fetch(&mut self, end: &PageEnd, signs: Option<&ContentSigns>) -> Vec<Queued> {
         self.queue_due();
         self.fetch_each(|_| (end.clone(), signs.cloned()))
     }
@@ -125,13 +124,13 @@ impl TestCrawlDb {
         rows
     }
 
-    fn seen(&self, url: &str) -> Option<Seen> {
+    pub(super) fn seen(&self, url: &str) -> Option<Seen> {
         let found = found(url);
         let value = self.disk.get(Family::Seen, &keys::seen(found.key())).unwrap();
         value.map(|value| Seen::decode(&value).unwrap())
     }
 
-    fn revisit(&self, url: &str) -> Revisit {
+    pub(super) fn revisit(&self, url: &str) -> Revisit {
         let Some(Seen::Done(outcome)) = self.seen(url) else { panic!("{url} is not finished") };
         *outcome.page().unwrap().url.revisit.clone().unwrap()
     }
@@ -185,8 +184,8 @@ pub(super) fn signs(content: u64) -> ContentSigns {
     }
 }
 
-const FIXED: &str = "recrawl.policy=fixed";
-const URL: &str = "http://a.example/x";
+pub(super) const FIXED: &str = "recrawl.policy=fixed";
+pub(super) const URL: &str = "http://a.example/x";
 
 #[test]
 fn a_page_is_fetched_again_after_its_interval_over_restarts() {
@@ -478,157 +477,4 @@ proptest! {
         });
         prop_assert_eq!(&merged(&shuffled, at_once), &expected);
     }
-}
-
-fn signal(url: &str, source: SignalSource) -> ChangeSignal {
-    ChangeSignal { url: found(url).key(), source }
-}
-
-#[test]
-fn a_request_moves_the_due_time_of_a_known_page_and_adds_none() {
-    for of_another_agent in [false, true] {
-        let mut db = TestCrawlDb::sharing(&[FIXED, "recrawl.interval-min=1m"]);
-        db.find(URL);
-        db.fetch(&ok(200), Some(&signs(1)));
-        let unknown = signal("http://b.example/", SignalSource::Person);
-        let mut commit = Commit::default();
-        for signal in [signal(URL, SignalSource::Person), unknown] {
-            match of_another_agent {
-                false => commit.signals.push(signal),
-                true => {
-                    commit.kind = CommitKind::Facts;
-                    commit.add_fact(Fact::Signal(signal), None);
-                }
-            }
-        }
-        db.commit(commit);
-        db.recount();
-        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "before the shortest interval");
-        db.now = db.now + Duration::from_secs(61);
-        assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
-        db.recount();
-        assert!(db.seen("http://b.example/").is_none());
-    }
-}
-
-/// The first date between two fetches counts; those from before the last fetch say nothing.
-#[test]
-fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
-    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h", "recrawl.interval-max=30d"];
-    let mut db = TestCrawlDb::new(&sets);
-    let send = |db: &mut TestCrawlDb, source| {
-        db.commit(Commit { signals: vec![signal(URL, source)], ..Commit::default() });
-        db.recount();
-    };
-    let list = |db: &mut TestCrawlDb, before: Duration| {
-        let modified = db.now - before;
-        send(db, SignalSource::List { modified });
-    };
-    db.find(URL);
-    db.fetch(&ok(200), Some(&signs(0)));
-    // Each fifth visit finds a change, and each change was signaled.
-    for n in 1..60_u64 {
-        db.now = db.now + DAY;
-        let changes = n % 5 == 0;
-        if changes {
-            list(&mut db, HOUR);
-        }
-        send(&mut db, SignalSource::Person);
-        assert_eq!(db.fetch(&ok(200), Some(&signs(n / 5))).len(), 1);
-    }
-    // By this threshold the page is due after some two days.
-    let threshold = 3e4;
-    db.crawldb.set_recrawl_threshold(threshold, db.now);
-    db.now = db.now + DAY;
-    send(&mut db, SignalSource::Person);
-    db.fetch(&ok(200), Some(&signs(11)));
-    let quiet = db.revisit(URL);
-    db.now = db.now + HOUR;
-    list(&mut db, DAY);
-    assert_eq!(db.revisit(URL), quiet, "it was fetched after that change");
-    list(&mut db, Duration::ZERO);
-    let signaled = db.revisit(URL);
-    assert!(signaled.due < quiet.due, "{} {}", signaled.due, quiet.due);
-    list(&mut db, Duration::ZERO);
-    assert_eq!(db.revisit(URL), signaled, "a second hint");
-}
-
-/// The scan takes several steps, and a restart begins it anew.
-#[test]
-fn a_request_for_a_host_makes_all_of_its_pages_due_and_no_others() {
-    let mut db = TestCrawlDb::sharing(&[FIXED, "recrawl.interval-min=1m"]);
-    for n in 0..23 {
-        db.find(&format!("http://a.example/{n}"));
-        db.find(&format!("http://www.a.example/{n}"));
-    }
-    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
-    db.now = db.now + Duration::from_secs(120);
-    let request = HostRequest { host: found(URL).host, name: "a.example".into(), at: db.now };
-    db.commit(Commit { host_requests: vec![request], ..Commit::default() });
-    for _ in 0..3 {
-        let commit = db.crawldb.step_host_requests(db.now).unwrap().unwrap();
-        db.disk.commit(&commit.batch).unwrap();
-    }
-    let mut db = db.restart();
-    db.crawldb = db.crawldb.sharing(AgentId(1));
-    let mut rows = Vec::new();
-    for _ in 0..40 {
-        rows.extend(db.fetch(&ok(200), Some(&signs(1))));
-        let Some(commit) = db.crawldb.step_host_requests(db.now).unwrap() else { continue };
-        db.disk.commit(&commit.batch).unwrap();
-    }
-    assert!(!db.crawldb.has_host_requests());
-    db.recount();
-    let mut paths: Vec<&str> = rows.iter().map(|row| &*row.path).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    assert_eq!((rows.len(), paths.len()), (23, 23), "each page of the host once");
-    let other = db.revisit("http://www.a.example/3");
-    assert_eq!(other.generation, 0);
-}
-
-/// Repeated requests fetch no page more often than its interval, or that of errors.
-#[test]
-fn requests_that_are_repeated_fetch_no_page_more_often() {
-    let mut db =
-        TestCrawlDb::new(&[FIXED, "recrawl.interval-min=10m", "recrawl.errors-interval=1h"]);
-    db.find(URL);
-    for (end, signs_of, at_most) in [(ok(200), Some(signs(1)), 6), (ok(404), None, 2)] {
-        let mut fetches = 0;
-        for _ in 0..60 {
-            db.now = db.now + Duration::from_secs(60);
-            let signals = vec![signal(URL, SignalSource::Person)];
-            db.commit(Commit { signals, ..Commit::default() });
-            db.recount();
-            fetches += db.fetch(&end, signs_of.as_ref()).len();
-        }
-        assert!((1..=at_most + 1).contains(&fetches), "{fetches} fetches in an hour: {end:?}");
-    }
-}
-
-#[test]
-fn a_pass_leaves_a_request_as_it_is() {
-    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h"];
-    let mut db = TestCrawlDb::new(&sets);
-    db.find(URL);
-    db.fetch(&ok(200), Some(&signs(1)));
-    db.crawldb.set_recrawl_threshold(1e6, db.now);
-    let pass = |db: &mut TestCrawlDb| {
-        db.now = db.now + Duration::from_secs(61);
-        while let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() {
-            db.disk.commit(&commit.batch).unwrap();
-            if report.is_some() {
-                break;
-            }
-        }
-        db.revisit(URL).due
-    };
-    let without = pass(&mut db);
-    let signals = vec![signal(URL, SignalSource::Person)];
-    db.commit(Commit { signals, ..Commit::default() });
-    let requested = db.revisit(URL).due;
-    assert!(requested < without, "{requested} {without}");
-    db.crawldb.set_recrawl_threshold(1e9, db.now);
-    assert_eq!(pass(&mut db), requested, "a pass moved it");
-    db.recount();
 }

@@ -1,7 +1,9 @@
 //! Agents that join and leave in order: nothing is fetched again.
 
 use super::{cluster, finish, web};
+use crivello_tests::cluster::COORDINATOR;
 use rustix::process::Signal;
+use std::time::Duration;
 
 #[test]
 fn an_agent_that_joins_takes_its_share() {
@@ -77,5 +79,20 @@ fn all_agents_are_told_to_leave_at_once() {
         cluster.launch(name);
     }
     cluster.until("the crawl continues", |cluster| cluster.web.log().len() > n_requests);
+    finish(&mut cluster, 0);
+}
+
+/// It would count as dead until a person removes it, and with others keep the crawl open.
+#[test]
+fn an_agent_whose_drain_ends_while_the_coordinator_is_down_leaves_once_it_is_back() {
+    let mut cluster = cluster(web(24)).start_until(3, 0.3);
+    cluster.drain("b");
+    // The view with the drain reaches all agents.
+    std::thread::sleep(Duration::from_millis(150));
+    cluster.kill9(COORDINATOR);
+    std::thread::sleep(Duration::from_secs(6));
+    cluster.start_coordinator();
+    cluster.until("b has left", |cluster| cluster.state("b").is_none());
+    assert_eq!(cluster.end("b").status.code(), Some(0));
     finish(&mut cluster, 0);
 }
