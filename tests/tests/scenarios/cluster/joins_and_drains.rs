@@ -86,7 +86,7 @@ fn all_agents_are_told_to_leave_at_once() {
 #[test]
 fn an_agent_whose_drain_ends_while_the_coordinator_is_down_leaves_once_it_is_back() {
     let mut cluster = cluster(web(24)).start_until(3, 0.3);
-    cluster.drain("b");
+    cluster.run_ok(&["drain", "b"]);
     // The view with the drain reaches all agents.
     std::thread::sleep(Duration::from_millis(150));
     cluster.kill9(COORDINATOR);
