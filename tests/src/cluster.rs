@@ -82,7 +82,7 @@ impl Cluster {
     #[must_use]
     pub fn new(spec: Spec) -> Self {
         // At full size a cluster has all permits.
-        let permits = Permits::take(sized(Load::Medium, Load::All));
+        let permits = Permits::take(sized(Load::Medium, Load::Half));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let net = Net::new();

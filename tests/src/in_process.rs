@@ -94,7 +94,7 @@ impl Plan {
     #[must_use]
     pub fn begin(self) -> InProcess {
         // At full size a cluster has all permits.
-        let permits = Permits::take(sized(Load::Medium, Load::All));
+        let permits = Permits::take(sized(Load::Medium, Load::Half));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(self.spec.clone())).expect("the web starts");
         let settings = self.settings(&web);

@@ -109,7 +109,7 @@ impl Scene {
     /// Panics if the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
-        let permits = Permits::take(sized(Load::Light, Load::Half));
+        let permits = Permits::take(sized(Load::Light, Load::Medium));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let args = arguments_for(&web);

@@ -6,7 +6,7 @@
 
 use crate::warcio::Warcio;
 use crivello_tests::warc::{Archive, listed};
-use crivello_tests::{Cluster, Scene, is_page, seed};
+use crivello_tests::{Cluster, DEADLINE, Scene, is_page, seed};
 use simweb::changes::Changes;
 use simweb::freshness::FreshnessReport;
 use simweb::world::World;
@@ -222,10 +222,11 @@ fn pages_that_a_person_names_are_fetched_again_and_no_others() {
 #[test]
 fn changing_pages_are_about_as_fresh_as_at_equal_intervals_or_fresher() {
     let (warm_up, judged) =
-        (Duration::from_secs(sized(40, 90)), Duration::from_secs(sized(40, 240)));
+        (Duration::from_secs(sized(40, 60)), Duration::from_secs(sized(40, 120)));
     let changes = Changes::between(Duration::from_secs(2), Duration::from_secs(200));
     let budget = 5.0;
     let scene = Scene::new(spec().changes(changes))
+        .within(warm_up + judged + DEADLINE)
         .delays("20ms", "0ms")
         .set("recrawl.policy=adaptive")
         .set("recrawl.objective=freshness")
