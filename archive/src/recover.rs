@@ -75,7 +75,8 @@ pub(crate) fn check(
     Ok(last)
 }
 
-fn files(dir: &Path) -> Result<Vec<(String, PathBuf)>, ArchiveError> {
+/// Returns the names and paths of the files in a directory.
+pub(crate) fn files(dir: &Path) -> Result<Vec<(String, PathBuf)>, ArchiveError> {
     let mut files = Vec::new();
     let entries = fs::read_dir(dir).map_err(ArchiveError::io("list", dir))?;
     for entry in entries {

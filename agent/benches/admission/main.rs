@@ -166,6 +166,7 @@ impl Agent {
             signals: Vec::new(),
             discards,
             traced: None,
+            original: None,
             signs: None,
         }
     }

@@ -10,7 +10,7 @@ use crate::engines::ip_leases::LeaseTask;
 use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
-use crate::engines::writer::{Stores, Writer};
+use crate::engines::writer::{KeptArchive, Stores, Writer};
 use crate::fetch::{Dns, FetchContext};
 use crate::limits::{WRITER_QUEUE, results_max, visits_max};
 use crate::messages::SchedulerQueues;
@@ -25,7 +25,6 @@ use crate::shared::Shared;
 use crate::shared::panic_guard::spawn;
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
-use crivello_archive::ArchiveWriter;
 use crivello_common::config::Settings;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
 use crivello_common::runtime::open_files;
@@ -40,7 +39,7 @@ pub struct Build {
     pub settings: Settings,
     pub clock: Clock,
     pub state: CrawlState,
-    pub archive: ArchiveWriter,
+    pub archive: KeptArchive,
     pub runtime: Runtime,
 }
 
@@ -81,7 +80,8 @@ impl Build {
         let dns = Arc::new(Dns::new(&settings, clock, block_list.clone()));
         let min_host_delay = shared.live.min_host_delay.clone();
         let context =
-            FetchContext::new(&settings, clock, Arc::new(sink), block_list, min_host_delay)?;
+            FetchContext::new(&settings, clock, Arc::new(sink), block_list, min_host_delay)?
+                .referring_from(duplicates.oldest_original().clone());
         let context = Arc::new(context);
         let meter = AgentMetrics::new(Sources {
             crawl_id: home.identity.crawl_id.clone(),

@@ -3,7 +3,7 @@
 use super::drop_queue::drop_queues;
 use super::frontier::Frontier;
 use super::pending_page::{hold_until_acked, release_acked};
-use super::{CrawlDb, META_ARCHIVE, META_TOTALS};
+use super::{CrawlDb, META_ARCHIVE, META_ARCHIVE_PERIODS, META_TOTALS};
 use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued, Revisit};
 use crate::storage::crawl_dir::META_SEEDED;
 use crate::storage::values::{ContentRow, FinishedUrl, UrlOutcome, is_success};
@@ -77,6 +77,9 @@ impl CrawlDb {
         }
         if let Some(position) = &commit.archive_position {
             batch.put(Family::Meta, META_ARCHIVE, position);
+        }
+        if let Some(periods) = &commit.archive_periods {
+            batch.put(Family::Meta, META_ARCHIVE_PERIODS, periods);
         }
         Ok(())
     }

@@ -85,6 +85,8 @@ use std::sync::Arc;
 pub const META_TOTALS: &[u8] = b"totals";
 /// Key in `meta` of the archive's position.
 pub const META_ARCHIVE: &[u8] = b"archive";
+/// Key in `meta`: the periods of the archive, if pages are not kept for ever.
+pub const META_ARCHIVE_PERIODS: &[u8] = b"archive-periods";
 
 /// The crawl database of one agent: it coordinates its parts, and commits.
 #[derive(Debug)]

@@ -99,8 +99,18 @@ impl ParserThread {
             self.processor.reconfigure(&self.shared.live.latest().live);
             Processed::without_response(PageEnd::Failed(Failure::Unreadable))
         });
-        let Processed { end, records, links, signals, discards, charset, signs, first, .. } =
-            processed;
+        let Processed {
+            end,
+            records,
+            links,
+            signals,
+            discards,
+            charset,
+            original,
+            signs,
+            first,
+            ..
+        } = processed;
         let page = Page {
             host: fetched.host,
             name: fetched.name,
@@ -113,6 +123,7 @@ impl ParserThread {
             signals,
             discards,
             traced: fetched.traced,
+            original,
             signs,
         };
         (page, charset, first)

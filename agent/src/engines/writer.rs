@@ -6,7 +6,7 @@
 //! there. While the disk is full the writer retries: nothing is dropped, and fetching stops because
 //! the pipeline is full.
 
-pub use archive::{check_archive, open_archive};
+pub use archive::{KeptArchive, check_archive, open_archive};
 
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
@@ -17,7 +17,7 @@ use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
 use crate::url_tracing::CommitTrace;
-use crivello_archive::{ArchiveError, ArchiveWriter};
+use crivello_archive::ArchiveError;
 use crivello_common::time::Timestamp;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ pub struct Stores {
     /// The crawl database in it.
     pub crawldb: CrawlDb,
     /// The archive.
-    pub archive: ArchiveWriter,
+    pub archive: KeptArchive,
     /// Directory of both.
     pub dir: PathBuf,
     /// Payload digests of pages that are not committed yet.
@@ -92,6 +92,7 @@ pub struct Writer {
     /// Duration of the last sync of the state.
     sync_took: Duration,
     disk_checked_at: Timestamp,
+    archive_checked_at: Timestamp,
     seeds_ended: bool,
     /// Counter of block changes as of the last report.
     blocks_reported: Option<u64>,
@@ -129,6 +130,7 @@ impl Writer {
             synced_at: now,
             sync_took: Duration::ZERO,
             disk_checked_at: Timestamp::ZERO,
+            archive_checked_at: Timestamp::ZERO,
             seeds_ended: false,
             blocks_reported: None,
             sieve_reported: false,
@@ -139,6 +141,8 @@ impl Writer {
     /// Runs until the crawl is over, then closes the archive and the database.
     pub fn run(mut self) {
         self.report_totals();
+        let oldest = self.stores.archive.periods.oldest_original();
+        self.stores.duplicates.oldest_original().set(oldest);
         let end = self.work().and_then(|how| {
             let saves = !self.shared.lifecycle.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }
@@ -163,6 +167,7 @@ impl Writer {
             self.poll_cluster(now)?;
             self.apply_settings(now)?;
             self.queue_due(now)?;
+            self.keep_archive(now)?;
             if self.is_due(now) {
                 self.commit()?;
             }
@@ -271,7 +276,8 @@ impl Writer {
         self.counted_at = now;
         self.replication.route(&mut commit, &mut self.stores.crawldb, now)?;
         let synced_from = self.shared.clock.now();
-        commit.archive_position = Some(self.stores.archive.sync()?.to_bytes().to_vec());
+        commit.archive_periods = self.stores.archive.periods.take_changed();
+        commit.archive_position = Some(self.stores.archive.writer.sync()?.to_bytes().to_vec());
         let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
         self.stores.crawldb.apply(&mut commit, now)?;
         let commit = self.write(commit, begun)?;
@@ -329,10 +335,13 @@ impl Writer {
         let now = self.shared.clock.now();
         self.retry_until_space(|this| {
             let rest = pages[locations.len()..].iter().map(|(page, _)| page.records.as_slice());
-            Ok(this.stores.archive.append(rest, now, &mut locations)?)
+            Ok(this.stores.archive.writer.append(rest, now, &mut locations)?)
         })?;
         for ((page, record), location) in pages.iter_mut().zip(locations) {
             page.records = Vec::new();
+            if let Some(original) = page.original {
+                self.stores.archive.periods.refer_to(original);
+            }
             *record = location.map(|at| (at.file, at.offset));
         }
         Ok(())
@@ -355,7 +364,7 @@ impl Writer {
             spans.stored(
                 page,
                 record.map(|(file, offset)| {
-                    (self.stores.archive.file_name(file).unwrap_or_default(), offset)
+                    (self.stores.archive.writer.file_name(file).unwrap_or_default(), offset)
                 }),
             );
         }
@@ -430,7 +439,7 @@ impl Writer {
 
     fn close(&mut self) -> Result<(), WriterError> {
         self.commit()?;
-        match self.retry_until_space(|this| Ok(this.stores.archive.close()?)) {
+        match self.retry_until_space(|this| Ok(this.stores.archive.writer.close()?)) {
             Ok(_) => {}
             Err(WriterError::StillFull(error)) => tracing::warn!(
                 error,
@@ -443,8 +452,10 @@ impl Writer {
 }
 
 mod archive;
+mod archive_periods;
 mod cluster;
 mod disk_space;
+mod keep;
 mod recrawl;
 mod settings;
 mod sieve_warning;

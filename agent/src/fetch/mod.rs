@@ -54,7 +54,7 @@ pub use timings::Timings;
 pub use visit::run;
 
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
-use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, Verdict};
+use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, OldestOriginal, Verdict};
 use body_budget::BodyBudget;
 use client::Clients;
 use crivello_common::config::Settings;
@@ -92,6 +92,7 @@ pub struct FetchContext {
     idle_limit: IdleLimit,
     body_budget: BodyBudget,
     timings: Timings,
+    oldest_original: OldestOriginal,
 }
 
 /// The bounds of one request.
@@ -147,7 +148,14 @@ impl FetchContext {
             ),
             body_budget: BodyBudget::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
             timings,
+            oldest_original: OldestOriginal::default(),
         })
+    }
+
+    /// Returns it with conditional requests only for captures that new revisits may refer to.
+    #[must_use]
+    pub fn referring_from(self, oldest_original: OldestOriginal) -> Self {
+        Self { oldest_original, ..self }
     }
 
     /// Returns the response times of the web.

@@ -6,7 +6,7 @@ use super::exchange::{Answer, Ask, asks_to_slow_down, exchange, keeps_connection
 use super::retry_after::retry_after;
 use super::robots;
 use super::visit_guard::{VisitGuard, VisitPlan};
-use crate::messages::{FetchOutcome, Queued, RobotsOutcome, Visit};
+use crate::messages::{FetchOutcome, OldestOriginal, Queued, RobotsOutcome, Visit};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::VisitSignal;
@@ -83,6 +83,16 @@ async fn pages(
     }
 }
 
+/// Forgets a capture that no new revisit may refer to: the request is unconditional.
+fn without_old_capture(mut row: Queued, oldest: &OldestOriginal) -> Queued {
+    if let Some(revisit) = &mut row.revisit
+        && revisit.capture.is_some_and(|capture| !oldest.permits_capture(&capture))
+    {
+        **revisit = revisit.without_capture();
+    }
+    row
+}
+
 /// Fetches one page. Returns true if another may follow on the same connection.
 async fn page(
     guard: &mut VisitGuard,
@@ -99,6 +109,7 @@ async fn page(
             return true;
         }
     };
+    let row = without_old_capture(row, &context.oldest_original);
     let (revisit, is_new) = (row.revisit.as_ref(), row.generation() == 0);
     let validators = revisit.map(|revisit| revisit.validators.clone()).filter(|v| !v.is_empty());
     let began = guard.begin(Some(row));

@@ -58,6 +58,8 @@ pub struct Commit {
     pub seeds_end: bool,
     /// Position up to which the archive is complete, in the archive's own encoding.
     pub archive_position: Option<Vec<u8>>,
+    /// Periods of the archive, encoded; `None` if they have not changed.
+    pub archive_periods: Option<Vec<u8>>,
     /// Facts to merge.
     pub facts: Vec<Fact>,
     /// Groups of the merged facts, with the other agent that brought all of them and keeps them, if

@@ -26,6 +26,7 @@ mod host_snapshot;
 mod ip_lease;
 mod ip_lease_queue;
 mod min_host_delay;
+mod oldest_original;
 mod page;
 mod pending_page;
 mod remote_robots;
@@ -63,6 +64,7 @@ pub use ip_lease::{
 };
 pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
 pub use min_host_delay::MinHostDelay;
+pub use oldest_original::OldestOriginal;
 pub use page::{ContentSigns, Page, PageEnd};
 pub use pending_page::PendingPage;
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};

@@ -36,6 +36,8 @@ pub struct Page {
     pub discards: DiscardTally,
     /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).
     pub traced: Option<UrlHash>,
+    /// Time of the capture that the record refers to; `None` if it is no `revisit`.
+    pub original: Option<Timestamp>,
     /// Data for the next fetch of the URL; `None` if pages are fetched once.
     pub signs: Option<Box<ContentSigns>>,
 }

@@ -11,6 +11,7 @@
 //! would refer to nothing. Commits keep the order in which pages are handed over, so a duplicate
 //! waits until its first page has been ([`First`]).
 
+use crate::messages::OldestOriginal;
 use crate::storage::values::ContentRow;
 use crate::storage::{Database, DiskError};
 use crivello_common::hash::ContentDigest;
@@ -27,6 +28,7 @@ type HandedOver = Arc<OnceLock<bool>>;
 pub struct Duplicates {
     disk: Arc<Database>,
     on_their_way: DashMap<ContentDigest, (ContentRow, HandedOver), foldhash::fast::RandomState>,
+    oldest_original: OldestOriginal,
 }
 
 /// Result of a look-up of a payload.
@@ -36,6 +38,8 @@ pub enum Claim {
     First(First),
     /// This earlier page has the payload.
     Duplicate(ContentRow),
+    /// An earlier page that is not committed yet has the payload, but no revisit may refer to it.
+    Unreferable,
 }
 
 /// Claim of a first page, held until the page is on its way to the commit. If it is dropped before,
@@ -62,7 +66,8 @@ impl Duplicates {
     /// Creates a registry of the payloads on `disk`.
     #[must_use]
     pub fn new(disk: Arc<Database>) -> Self {
-        Self { disk, on_their_way: DashMap::default() }
+        let (on_their_way, oldest_original) = <_>::default();
+        Self { disk, on_their_way, oldest_original }
     }
 
     /// Returns the first page with this payload, or claims the payload for this page. Waits while
@@ -83,7 +88,8 @@ impl Duplicates {
                 Entry::Vacant(place) => {
                     // Read under the entry's lock: a claim is settled only after its commit is
                     // visible.
-                    if let Some(row) = self.disk.row(&digest)? {
+                    let row: Option<ContentRow> = self.disk.row(&digest)?;
+                    if let Some(row) = row.filter(|row| self.oldest_original.permits(row.at)) {
                         return Ok(Claim::Duplicate(row));
                     }
                     let first = First::default();
@@ -91,11 +97,20 @@ impl Duplicates {
                     return Ok(Claim::First(first));
                 }
             };
+            if !self.oldest_original.permits(row.at) {
+                return Ok(Claim::Unreferable);
+            }
             if *handed_over.wait() {
                 return Ok(Claim::Duplicate(row));
             }
             self.on_their_way.remove_if(&digest, |_, (_, of)| Arc::ptr_eq(of, &handed_over));
         }
+    }
+
+    /// Returns the time from which on captures are originals of new revisits.
+    #[must_use]
+    pub const fn oldest_original(&self) -> &OldestOriginal {
+        &self.oldest_original
     }
 
     /// Returns the disk with the rows of the payloads.
@@ -137,6 +152,7 @@ mod tests {
                 first.handed_over();
             }
             Claim::Duplicate(of) => commits.send((url, Some(of.url.to_string()))).unwrap(),
+            Claim::Unreferable => panic!("references are not withheld"),
         }
     }
 
@@ -175,6 +191,27 @@ mod tests {
         assert!(matches!(known, Claim::Duplicate(of) if of == row("http://a/")));
         let other = duplicates.claim([8; 16], AT, "http://c/").unwrap();
         assert!(matches!(other, Claim::First(_)));
+    }
+
+    #[test]
+    fn a_capture_that_is_too_old_is_no_original() {
+        let dir = tempfile::tempdir().unwrap();
+        let duplicates = duplicates(&dir);
+        let digest = [7; 16];
+        let Claim::First(first) = duplicates.claim(digest, AT, "http://a/").unwrap() else {
+            panic!("expected the first claim")
+        };
+        duplicates.oldest_original().set(Timestamp(AT.0 + 1));
+        // It is on its way, and nobody waits for it.
+        let claim = duplicates.claim(digest, AT, "http://b/").unwrap();
+        assert!(matches!(claim, Claim::Unreferable), "{claim:?}");
+        first.handed_over();
+        let mut batch = Batch::default();
+        batch.put(Family::Content, &digest, &row("http://a/").encode());
+        duplicates.disk.commit(&batch).unwrap();
+        duplicates.settle(&digest);
+        let next = duplicates.claim(digest, Timestamp(AT.0 + 1), "http://c/").unwrap();
+        assert!(matches!(next, Claim::First(_)), "{next:?}");
     }
 
     #[test]

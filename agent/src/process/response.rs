@@ -52,6 +52,8 @@ pub struct Processed {
     pub signals: Vec<ChangeSignal>,
     /// The character set of the page.
     pub charset: Option<&'static str>,
+    /// Time of the capture that the record refers to; `None` if it is no `revisit`.
+    pub original: Option<Timestamp>,
     /// Data for the next fetch; `None` if pages are fetched once.
     pub signs: Option<Box<ContentSigns>>,
     /// Set if the result is the first with its payload: duplicates wait until it is handed over.
@@ -70,6 +72,7 @@ impl Processed {
             dates: Vec::new(),
             signals: Vec::new(),
             charset: None,
+            original: None,
             signs: None,
             first: None,
         }
@@ -197,7 +200,8 @@ impl ResponseProcessor {
             duplicate: original.is_some(),
             truncated: response.truncated.is_some(),
         };
-        Processed { end, records, links, discards, dates, signals, charset, signs, first }
+        let original = original.map(|original| original.at);
+        Processed { end, records, links, discards, dates, signals, charset, original, signs, first }
     }
 
     /// Returns the pages of the same registrable domain that have changed since the last fetch of a
@@ -248,7 +252,9 @@ impl ResponseProcessor {
             let digests = Digests::of(&capture, self.fixed.store.digest);
             self.records.build(&capture, &digests, Some(&original), std::iter::empty())
         });
-        Processed { records, signs: signs.map(Box::new), ..Processed::without_response(end) }
+        let original = revisit.capture.map(|last| last.at);
+        let signs = signs.map(Box::new);
+        Processed { records, original, signs, ..Processed::without_response(end) }
     }
 
     fn links(&mut self, fetched: &Fetched, response: &Response, parent: Parent<'_>) -> Parsed {
@@ -339,6 +345,7 @@ impl ResponseProcessor {
         match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
             Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
             Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),
+            Ok(Claim::Unreferable) => (None, None, None),
             Err(error) => {
                 tracing::warn!(%error, "cannot check a page for duplicates; archiving it in full");
                 (None, None, None)

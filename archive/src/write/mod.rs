@@ -16,6 +16,7 @@ use crivello_common::runtime::create_private_dir;
 use crivello_common::time::Timestamp;
 use position::{ArchivePosition, RecordLocation};
 use segment::Segment;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Number of bytes of records collected for one write.
@@ -193,6 +194,60 @@ impl ArchiveWriter {
             self.segment = None;
         }
         Ok(())
+    }
+
+    /// Finishes the current file, so that the next page begins a new one. Returns the serial number of
+    /// that one.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`] or [`ArchiveError::Full`]; may be repeated.
+    pub fn start_new_file(&mut self) -> Result<u32, ArchiveError> {
+        self.finish()?;
+        Ok(self.next_serial)
+    }
+
+    /// Returns the serial number of the file that ends at the current position; `None` if there is none.
+    #[must_use]
+    pub const fn last_file(&self) -> Option<u32> {
+        self.next_serial.checked_sub(1)
+    }
+
+    /// Returns the serial number and the bytes of each file, with its index, from the lowest number.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`] if the directory cannot be read.
+    pub fn file_sizes(&self) -> Result<BTreeMap<u32, u64>, ArchiveError> {
+        let mut sizes = BTreeMap::new();
+        for (stem, path) in self.files()? {
+            let size = path.metadata().map_or(0, |metadata| metadata.len());
+            *sizes.entry(stem.serial).or_default() += size;
+        }
+        Ok(sizes)
+    }
+
+    /// Deletes the WARC files before the one with the serial number `first`, with their indexes; never
+    /// the last file. Returns the number of WARC files deleted.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]; may be repeated.
+    pub fn delete_before(&self, first: u32) -> Result<usize, ArchiveError> {
+        let first = first.min(self.last_file().unwrap_or_default());
+        let mut deleted = 0;
+        for (stem, path) in self.files()?.filter(|(stem, _)| stem.serial < first) {
+            io::remove(&path)?;
+            deleted += usize::from(path == stem.path(&self.dir, WARC));
+        }
+        Ok(deleted)
+    }
+
+    /// Returns the files of this crawl.
+    fn files(&self) -> Result<impl Iterator<Item = (FileStem, PathBuf)>, ArchiveError> {
+        let crawl = self.warcinfo.label.id;
+        let of_crawl = move |(name, path): (String, PathBuf)| {
+            let (stem, _) = FileStem::split(&name)?;
+            (stem.crawl == crawl).then_some((stem, path))
+        };
+        Ok(recover::files(&self.dir)?.into_iter().filter_map(of_crawl))
     }
 
     /// Returns the name of the file with this serial number, if it exists.

@@ -49,7 +49,7 @@ pub struct Fixed {
     pub fetch: Fetch,
     /// Name resolution.
     pub dns: Dns,
-    /// The archive.
+    /// The format of the archive.
     pub store: Store,
     /// Agents and the division of the crawl among them.
     pub cluster: Cluster,
@@ -72,6 +72,8 @@ pub struct Live {
     pub pages: Pages,
     /// When pages are fetched again.
     pub recrawl: Recrawl,
+    /// How long the archive is kept.
+    pub archive: Archive,
 }
 
 settings! {
@@ -321,7 +323,16 @@ settings! {
         /// Time for which a page must be gone to be forgotten: then it is not fetched any more.
         gone_after: Duration = MONTH, must between(secs(1), CENTURY);
     }
-    /// The archive.
+    /// How long the archive is kept. Files are deleted whole, the oldest first, and none to which a kept
+    /// `revisit` refers (docs/recrawl.md).
+    live archive: Archive {
+        /// Time for which pages are kept at least; files are deleted at most a quarter later. 0 s keeps
+        /// all.
+        keep_age: Duration = NEVER, must between(NEVER, CENTURY);
+        /// Size of an agent's archive above which its oldest quarter is deleted. 0 B keeps all.
+        keep_size: ByteSize = ByteSize(0);
+    }
+    /// The format of the archive.
     fixed store: Store {
         /// Size after which a new archive file is started.
         file_size_max: ByteSize = ByteSize::gib(1), must at_least(ByteSize::mib(1));

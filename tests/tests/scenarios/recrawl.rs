@@ -138,6 +138,19 @@ fn a_cluster_comes_back_to_its_pages_through_joins_and_deaths() {
     assert!(pace.is_clean(), "{pace}");
 }
 
+/// Asserts that the originals of all revisits are in the archive.
+fn assert_originals(archive: &Archive) {
+    let dates: BTreeSet<(&str, &str)> = archive
+        .of_kind("response")
+        .map(|record| (record.url(), record.must("WARC-Date")))
+        .collect();
+    for record in archive.of_kind("revisit") {
+        let refers_to =
+            (record.must("WARC-Refers-To-Target-URI"), record.must("WARC-Refers-To-Date"));
+        assert!(dates.contains(&refers_to), "{refers_to:?} is not archived");
+    }
+}
+
 /// Unmodified pages are answered with 304, and archived as revisits of their last response.
 #[test]
 fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
@@ -156,23 +169,61 @@ fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
 
     let archive = Archive::read(&scene.out());
-    let dates: BTreeSet<(&str, &str)> = archive
-        .of_kind("response")
-        .map(|record| (record.url(), record.must("WARC-Date")))
-        .collect();
+    assert_originals(&archive);
     let mut n_revisits = 0;
     for record in archive.of_kind("revisit").filter(|record| record.is_not_modified()) {
         n_revisits += 1;
         assert_eq!(record.block, b"");
         assert_eq!(record.must("WARC-Refers-To-Target-URI"), record.url());
-        let refers_to = (record.url(), record.must("WARC-Refers-To-Date"));
-        assert!(dates.contains(&refers_to), "{refers_to:?} is not archived");
         assert_eq!(record.field("WARC-Payload-Digest"), None);
     }
     assert!(n_revisits > 50, "{n_revisits} revisits");
     if let Some(warcio) = Warcio::install() {
         let _ = warcio.check(&listed(&scene.out().join("warc"), ".warc.gz"));
     }
+}
+
+/// Old files are deleted, and revisits begin anew with each quarter of the kept time: whatever is kept
+/// can be replayed.
+#[test]
+fn old_archive_files_are_deleted_and_every_kept_revisit_has_its_original() {
+    let kept = Duration::from_secs(12);
+    let changes = Changes { never: 1.0, ..Changes::default() };
+    let scene = Scene::new(spec().changes(changes))
+        .delays("20ms", "0ms")
+        .set("fetch.total-timeout=1s")
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=1s")
+        .set("recrawl.interval-min=1s")
+        .set("archive.keep-age=12s");
+    let mut child = scene.start();
+    let n_files = || listed(&scene.out().join("warc"), ".warc.gz").len();
+    let deletions = || scene.log().matches("deleted the oldest archive files").count();
+    until(&scene, "files are deleted", || deletions() >= 2);
+    child.kill().unwrap();
+    let _ = child.wait_measured();
+    let child = scene.start();
+    until(&scene, "files are deleted after a restart", || deletions() >= 2);
+    child.stop();
+    let now = scene.web.log().now();
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!((3..=8).contains(&n_files()), "{} files", n_files());
+
+    let archive = Archive::read(&scene.out());
+    assert_originals(&archive);
+    let n_revisits = archive.of_kind("revisit").count();
+    assert!(n_revisits > 50, "{n_revisits} revisits");
+    // What was answered within the kept time is there, and little else.
+    let entries = scene.web.log().entries();
+    let answered = |within: Duration| {
+        let from = now.0 - within.as_micros() as u64;
+        let is_young = |entry: &&Entry| entry.start >= from && is_page(entry);
+        entries.iter().filter(is_young).count()
+    };
+    let n_captures = archive.captures().count();
+    let (least, most) = (answered(kept), answered(kept * 2) + answered(kept));
+    assert!((least..most).contains(&n_captures), "{n_captures} captures, not {least} to {most}");
 }
 
 /// A person, or a program that learns of changes, names pages. Each goes to the agent that owns it.

@@ -113,6 +113,7 @@ impl TestCrawlDb {
                     signals: Vec::new(),
                     discards: DiscardTally::default(),
                     traced: None,
+                    original: None,
                     signs: signs.map(Box::new),
                 };
                 pages.push((page, Some((1, 7))));

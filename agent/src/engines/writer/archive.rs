@@ -1,12 +1,21 @@
 //! Archive of the writer: its position is in the state.
 
 use super::WriterError;
-use crate::crawldb::META_ARCHIVE;
+use super::archive_periods::ArchivePeriods;
+use crate::crawldb::{META_ARCHIVE, META_ARCHIVE_PERIODS};
 use crate::storage::crawl_dir::CrawlDir;
-use crate::storage::{Batch, Database, Family};
+use crate::storage::{Batch, Database, DiskError, Family};
 use crivello_archive::{ArchivePosition, ArchiveWriter, CrawlLabel};
 use crivello_common::config::Settings;
 use std::path::PathBuf;
+
+/// The archive, and which of its files are kept.
+pub struct KeptArchive {
+    /// Writer of its files.
+    pub writer: ArchiveWriter,
+    /// Its periods.
+    pub periods: ArchivePeriods,
+}
 
 fn dir(home: &CrawlDir) -> PathBuf {
     home.dir.join("warc")
@@ -39,7 +48,7 @@ pub fn open_archive(
     home: &CrawlDir,
     disk: &Database,
     settings: &Settings,
-) -> Result<ArchiveWriter, WriterError> {
+) -> Result<KeptArchive, WriterError> {
     let position = position(disk)?;
     let label = CrawlLabel {
         id: number(home),
@@ -47,13 +56,27 @@ pub fn open_archive(
         settings_toml: settings.to_toml(),
     };
     let store = &settings.fixed.store;
-    let mut archive = ArchiveWriter::open(&dir(home), position.as_ref(), store, label)?;
+    let mut writer = ArchiveWriter::open(&dir(home), position.as_ref(), store, label)?;
     if position.is_none() {
         // From now on, archive files without a position in the state are an inconsistency.
         let mut batch = Batch::default();
-        batch.put(Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
+        batch.put(Family::Meta, META_ARCHIVE, &writer.sync()?.to_bytes());
         disk.commit(&batch)?;
         disk.sync()?;
     }
-    Ok(archive)
+    let periods = periods(disk)?;
+    if writer.last_file().is_some_and(|last| last < periods.first_current()) {
+        // The last run ended before it wrote to the current period.
+        writer.start_new_file()?;
+    }
+    Ok(KeptArchive { writer, periods })
+}
+
+fn periods(disk: &Database) -> Result<ArchivePeriods, WriterError> {
+    let Some(bytes) = disk.get(Family::Meta, META_ARCHIVE_PERIODS)? else {
+        return Ok(ArchivePeriods::default());
+    };
+    let what = "the periods of the archive are malformed";
+    let damaged = DiskError::Row { family: "meta", what };
+    Ok(ArchivePeriods::decode(&bytes).ok_or(damaged)?)
 }

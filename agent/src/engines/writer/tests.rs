@@ -3,7 +3,7 @@
 use super::*;
 use crate::crawldb::Totals;
 use crate::messages::ToFrontier;
-use crivello_archive::CrawlLabel;
+use crivello_archive::{ArchiveWriter, CrawlLabel};
 use crivello_common::config::Settings;
 use crivello_common::failure::Failure;
 use crivello_common::identity::KeyedHasher;
@@ -20,8 +20,11 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     let label = CrawlLabel { id: 0, contact: String::new(), settings_toml: String::new() };
     let stores = Stores {
         crawldb: CrawlDb::open(disk.clone(), &settings, KeyedHasher::with_public_key()).unwrap(),
-        archive: ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label)
-            .unwrap(),
+        archive: KeptArchive {
+            writer: ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label)
+                .unwrap(),
+            periods: <_>::default(),
+        },
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,

@@ -344,6 +344,7 @@ impl World {
             signals: Vec::new(),
             discards: DiscardTally::default(),
             traced: None,
+            original: None,
             signs: None,
         };
         self.nodes[node].open.pages.push((fetched, None));

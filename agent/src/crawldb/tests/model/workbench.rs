@@ -35,6 +35,7 @@ impl Model {
                 signals: Vec::new(),
                 discards: DiscardTally::default(),
                 traced: None,
+                original: None,
                 signs: None,
             };
             self.group.pages.push((page, None));
