@@ -14,7 +14,7 @@ FUZZ ?=
 PEERS := target/peers
 
 .PHONY: all demo test fuzz nightly build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
-	bench-groups bench-sieve bench-hosts bench-admission bench-delay bench-latency bench-soak bench-peers setup setup-tests help
+	bench-groups bench-recrawl bench-sieve bench-hosts bench-admission bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
 
@@ -101,6 +101,10 @@ bench-admission: setup
 ## bench-groups  take-over and copying of the groups of a dead agent (CRIVELLO_BENCH_GROUPS sets the number)
 bench-groups: setup
 	$(CARGO) bench -p crivello-agent --bench groups
+
+## bench-recrawl  bytes on disk, memory and passes of pages that are fetched again (CRIVELLO_BENCH_PAGES sets the number)
+bench-recrawl: setup
+	$(CARGO) bench -p crivello-agent --bench recrawl
 
 ## bench-delay  pages per second with delays from 0.25 to 16 s over the same hosts, and shrinking of the front
 bench-delay: build

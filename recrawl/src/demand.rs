@@ -10,6 +10,7 @@
 //! at some threshold is fetched often just below it.
 
 use crate::page::PageHistory;
+use crate::rate_meter::RateCorrection;
 use crate::threshold::ThresholdPolicy;
 
 /// Number of thresholds of the grid.
@@ -21,6 +22,9 @@ pub const REPORT_POINTS: usize = 24;
 /// Bounds of the slope by which a report is continued beyond its thresholds: that of the logarithm of
 /// the demand by the logarithm of the threshold.
 const SLOPES: (f64, f64) = (-2.0, -0.3);
+/// The same slope for visits that hints bring about. They hardly depend on the threshold, until pages are
+/// given up.
+const HINTED_SLOPE: f64 = -0.1;
 
 /// Returns a threshold of the grid: `2^(point/8 − 18)`, in units of weight times seconds. The lowest is
 /// for few pages that hardly change and may be fetched each second, the highest for intervals of
@@ -82,20 +86,26 @@ impl DemandSums {
         &self.rates
     }
 
-    /// Returns what the agent reports to the others: the demand around the present threshold,
-    /// multiplied by the correction of [`crate::rate_meter::RateMeter`].
+    /// Returns what the agent reports to the others: the demand around the present threshold, corrected
+    /// by what [`crate::rate_meter::RateMeter`] measured.
     #[must_use]
     pub fn report(
         &self,
         epoch: u64,
         sequence: u64,
         threshold: f64,
-        correction: f64,
+        correction: RateCorrection,
     ) -> DemandReport {
         let first = grid_position(threshold) as usize;
         let first = first.saturating_sub(REPORT_POINTS / 2).min(POINTS - REPORT_POINTS);
-        let correction = if correction.is_finite() { correction.max(0.0) } else { 1.0 };
-        let rates = std::array::from_fn(|i| (self.rates[first + i] * correction) as f32);
+        let RateCorrection { factor, hinted } = correction;
+        let factor = if factor.is_finite() { factor.max(0.0) } else { 1.0 };
+        let hinted = if self.n_pages > 0 && hinted.is_finite() { hinted.max(0.0) } else { 0.0 };
+        let rates = std::array::from_fn(|i| {
+            let steps = (first + i) as f64 - grid_position(threshold);
+            let hinted = hinted * (HINTED_SLOPE * GRID.1 * steps).exp2();
+            (self.rates[first + i] * factor + hinted) as f32
+        });
         DemandReport { epoch, sequence, n_pages: self.n_pages, first: first as u16, rates }
     }
 }

@@ -8,6 +8,10 @@
 //! if pages are fetched when they are due, above 1 if change signals make them due earlier, and below
 //! 1 if signals allow to wait or if hosts are too slow. Neither a growing number of pages nor a change
 //! of the threshold disturbs it, as they would disturb a measured rate.
+//!
+//! Visits that a hint brought about come when pages change, whatever the threshold is. A factor would
+//! follow them only slowly: with each change of the threshold their share of the demand is another one.
+//! So they are measured as a rate of their own.
 
 use crate::page::PageHistory;
 use crate::signals::SignalModel;
@@ -18,30 +22,59 @@ use crate::threshold_history::ThresholdHistory;
 /// Fewer visits do not tell the rate within 2 %; in less time, some hosts may count for all.
 const WINDOW_VISITS: f64 = 1_500.0;
 const WINDOW_SECONDS: f64 = 21_600.0;
-/// Visits for which the model counts.
+/// Factor by which the window is shorter if hints bring about all visits. The share of intervals that they
+/// cut short grows as their worth is learned, which a long window finds too late.
+const HINTED_WINDOWS: f64 = 7.0;
+/// Visits for which the model counts at first, and those in which that falls by a factor `e`.
 const MODEL_VISITS: f64 = 50.0;
-/// Bounds of the correction.
+const MODEL_WINDOW: f64 = 300.0;
+/// Bounds of the factor.
 const CORRECTIONS: (f64, f64) = (1.0 / 16.0, 16.0);
 
 /// Compares measured intervals with those of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateMeter {
+    /// Visits that no hint brought about, those that are expected, and all visits; recent ones have more
+    /// weight.
     visits: f64,
     expected: f64,
-    /// Time of the last visit, in seconds since 1970.
+    all: f64,
+    /// Number of all visits.
+    n_visits: f64,
+    /// Time of the first and of the last visit, in seconds since 1970; 0 before the first one.
+    first: f64,
     last: f64,
+    /// Number of hinted visits, with less weight the longer ago they were, as of the last one.
+    hinted: f64,
+    last_hinted: f64,
+}
+
+/// What was measured, as a correction of the demand of the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateCorrection {
+    /// Factor by which the demand has to be multiplied to yield the measured rate of other visits.
+    pub factor: f64,
+    /// Hinted visits per second.
+    pub hinted: f64,
+}
+
+impl Default for RateCorrection {
+    fn default() -> Self {
+        Self { factor: 1.0, hinted: 0.0 }
+    }
 }
 
 impl RateMeter {
-    /// Records a visit at `now` of a page as it was stored before, under `stored_due`. Times are in
-    /// seconds since 1970. `signals` is the model of the host's change signals.
+    /// Records a visit at `now` of a page as it was stored before, under `stored_due`; for a visit that a
+    /// hint brought about, the time at which it would be due without the hint. Times are in seconds since
+    /// 1970. `signals` is the model of the host's change signals.
     pub fn record_visit(
         &mut self,
         policy: &ThresholdPolicy,
         page: &PageHistory,
         signals: &SignalModel,
         thresholds: &ThresholdHistory,
-        stored_due: f64,
+        (stored_due, is_hinted): (f64, bool),
         now: f64,
     ) {
         let expected = if signals.is_silent() {
@@ -56,18 +89,72 @@ impl RateMeter {
         };
         if expected.is_finite() {
             let windows = ((now - self.last).max(0.0) / WINDOW_SECONDS).min(1.0 / WINDOW_VISITS);
-            let remembered = (-windows).exp();
+            let hinted = 1.0 - self.visits / self.all.max(1.0);
+            let remembered = (-windows * (1.0 + hinted * (HINTED_WINDOWS - 1.0))).exp();
+            if self.first == 0.0 {
+                self.first = now;
+            }
             self.last = now;
-            self.visits = self.visits * remembered + 1.0;
+            self.all = self.all * remembered + 1.0;
+            self.n_visits += 1.0;
+            self.visits = self.visits * remembered + if is_hinted { 0.0 } else { 1.0 };
             // One visit after a long break says little about the others.
             self.expected = self.expected * remembered + expected.min(CORRECTIONS.1);
         }
     }
 
-    /// Returns the factor by which the demand has to be multiplied to yield the measured rate.
+    /// Records that a visit at `now` was brought about by a hint. The weight of hinted visits falls by a
+    /// factor `e` within `window` seconds, which should be several times as long as lists of changes take
+    /// to come again: they come in bursts.
+    pub fn record_hinted(&mut self, now: f64, window: f64) {
+        self.hinted = self.hinted_at(now, window) + 1.0;
+        self.last_hinted = now;
+    }
+
+    fn hinted_at(&self, now: f64, window: f64) -> f64 {
+        self.hinted * (-(now - self.last_hinted).max(0.0) / window).exp()
+    }
+
+    /// Returns the factor by which the demand has to be multiplied to yield the measured rate of visits
+    /// that no hint brought about.
     #[must_use]
-    pub fn correction(&self) -> f64 {
-        let factor = (self.visits + MODEL_VISITS) / (self.expected + MODEL_VISITS);
+    pub fn factor(&self) -> f64 {
+        let model = MODEL_VISITS * (-self.n_visits / MODEL_WINDOW).exp() + 1.0;
+        let factor = (self.visits + model) / (self.expected + model);
         factor.clamp(CORRECTIONS.0, CORRECTIONS.1)
+    }
+
+    /// Returns the hinted visits per second. In the first tenth of `window` they count as if that time
+    /// were over.
+    #[must_use]
+    pub fn hinted_rate(&self, now: f64, window: f64) -> f64 {
+        let measured = (now - self.first).max(window / 10.0);
+        self.hinted_at(now, window) / (window * -(-measured / window).exp_m1())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_of_hinted_visits_count_as_their_mean_rate() {
+        let (day, window) = (86_400.0, 864_000.0);
+        let mut meter = RateMeter { first: 1.0, ..RateMeter::default() };
+        for n in 0..500_u32 {
+            // A thousand an hour each day.
+            (0..1_000)
+                .for_each(|k| meter.record_hinted(f64::from(n) * day + 3.6 * f64::from(k), window));
+        }
+        let rate = meter.hinted_rate(500.0 * day, window) * day;
+        assert!((950.0..1_050.0).contains(&rate), "{rate} a day");
+        let later = meter.hinted_rate(540.0 * day, window) * day;
+        assert!(later < 30.0, "{later} a day");
+        // The first burst does not count as a rate of a thousand an hour.
+        let mut first = RateMeter { first: 1.0, ..RateMeter::default() };
+        (0..1_000).for_each(|k| first.record_hinted(3.6 * f64::from(k), window));
+        let rate = first.hinted_rate(3_600.0, window) * day;
+        assert!(rate < 1_100.0, "{rate} a day");
+        assert_eq!(RateMeter::default().hinted_rate(0.0, window), 0.0);
     }
 }

@@ -192,7 +192,7 @@ impl DueScan {
         }
         self.passed = Some((now, frontier.totals.scheduled));
         let queued = frontier.totals.queued_again as f64 / (pass.n_pages as f64).max(1.0);
-        Ok(Some(recrawl.take_sums(&pass.sums, 1.0 + queued)))
+        Ok(Some(recrawl.take_sums(&pass.sums, 1.0 + queued, now)))
     }
 }
 

@@ -23,7 +23,7 @@ use crivello_recrawl::objective::Objective;
 use crivello_recrawl::page::{PageHistory, VisitContext};
 use crivello_recrawl::prior::PriorStats;
 use crivello_recrawl::rate::RateDistribution;
-use crivello_recrawl::rate_meter::RateMeter;
+use crivello_recrawl::rate_meter::{RateCorrection, RateMeter};
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
 use crivello_recrawl::threshold_history::{DuePass, ThresholdHistory, rescaled_due};
@@ -41,6 +41,8 @@ const FAILURE_WAITS_MAX: u32 = 64;
 /// interval.
 const PASS_PAUSE_MAX: Duration = Duration::from_secs(60);
 const PASS_INTERVALS: u32 = 5;
+/// Time over which hinted visits are averaged, as a multiple of that between two fetches of a list.
+const HINT_WINDOW_LISTS: f64 = 10.0;
 /// Version of the value in `meta`.
 const VERSION: u8 = 1;
 
@@ -330,12 +332,16 @@ impl RecrawlState {
         let rate = history.rate();
         self.prior.add_visit(&rate, elapsed, earlier.visits().0 == 0);
         let no_signals = SignalModel::NONE;
-        // The budget counts what pages cost without hints.
-        let stored_due = match before.is_set_by_hint() {
+        let is_hinted = before.is_set_by_hint();
+        let stored_due = match is_hinted {
             true => earlier.due(&self.policy, self.threshold, &no_signals),
             false => seconds(before.due),
         };
-        self.meter.record_visit(&self.policy, earlier, &no_signals, &self.past, stored_due, now);
+        let due = (stored_due, is_hinted);
+        if is_hinted {
+            self.meter.record_hinted(now, self.hint_window());
+        }
+        self.meter.record_visit(&self.policy, earlier, &no_signals, &self.past, due, now);
         if elapsed > 0.0 {
             // The time average of exp(-Δt) from 0 to the elapsed time.
             let missed = earlier.rate().mean() * elapsed;
@@ -432,10 +438,18 @@ impl RecrawlState {
 
     /// Takes the sums of a pass, multiplied by `factor` for the pages that were queued meanwhile, and
     /// returns the report for the other agents.
-    pub fn take_sums(&mut self, sums: &DemandSums, factor: f64) -> DemandReport {
+    pub fn take_sums(&mut self, sums: &DemandSums, factor: f64, now: Timestamp) -> DemandReport {
         self.n_reports += 1;
-        let correction = self.meter.correction() * factor;
+        let factor = self.meter.factor() * factor;
+        let hinted = self.meter.hinted_rate(seconds(now), self.hint_window());
+        let correction = RateCorrection { factor, hinted };
         sums.report(0, self.n_reports, self.threshold, correction)
+    }
+
+    /// Returns the seconds over which hinted visits are averaged.
+    fn hint_window(&self) -> f64 {
+        let between_lists = self.settings.sitemaps_interval.max(self.settings.interval_min);
+        HINT_WINDOW_LISTS * between_lists.as_secs_f64()
     }
 
     /// Returns the pause between two passes: longer than the shortest interval, but at most a minute.

@@ -285,8 +285,8 @@ fn is_near_the_optimum(crawl: impl Fn(Objective) -> Months) {
         let crawl = crawl(objective);
         let (ours, best, uniform) = (crawl.run(seed), crawl.best(seed), crawl.uniform(seed));
         println!("{objective:?}\nours    {ours:?}\nbest    {best:?}\nuniform {uniform:?}");
-        // Early visits of listed pages are corrected by what was measured, which lags behind.
-        let slack = if crawl.lists.is_some() { 0.15 } else { 0.04 };
+        // The worth of lists is learned while the crawl is judged.
+        let slack = if crawl.lists.is_some() { 0.06 } else { 0.04 };
         assert!((ours.spent - 1.0).abs() < slack, "the budget is not met");
         match objective {
             Objective::Harmonic => {

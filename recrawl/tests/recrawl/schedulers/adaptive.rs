@@ -9,7 +9,7 @@ use crivello_recrawl::evidence::{ChangeSeen, FirstHints};
 use crivello_recrawl::page::{PageHistory, VisitContext};
 use crivello_recrawl::prior::PriorStats;
 use crivello_recrawl::rate::RateDistribution;
-use crivello_recrawl::rate_meter::RateMeter;
+use crivello_recrawl::rate_meter::{RateCorrection, RateMeter};
 use crivello_recrawl::signal_stats::SignalStats;
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
@@ -54,7 +54,8 @@ impl Agent {
 
     fn report(&mut self, epoch: u64) -> DemandReport {
         self.sequence += 1;
-        self.sums.report(epoch, self.sequence, self.threshold, self.meter.correction())
+        let correction = RateCorrection { factor: self.meter.factor(), hinted: 0.0 };
+        self.sums.report(epoch, self.sequence, self.threshold, correction)
     }
 
     fn update_threshold(&mut self, now: f64) {
@@ -294,7 +295,7 @@ impl Scheduler for Adaptive {
         let stored = START + self.stored_due[page];
         let agent = self.agent(page);
         let (meter, past) = (&mut agent.meter, &agent.past);
-        meter.record_visit(&policy, &before, &context.signals, past, stored, START + now);
+        meter.record_visit(&policy, &before, &context.signals, past, (stored, false), START + now);
         agent.sums.remove(&policy, &before);
         agent.sums.add(&policy, &history);
 
