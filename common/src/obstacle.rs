@@ -9,7 +9,7 @@ use std::time::Duration;
 closed_set! {
     /// Kind of an obstacle.
     pub enum ObstacleKind {
-        /// A silent agent cannot be declared dead: it may still fetch by peer leases.
+        /// An agent whose lease is over cannot be declared dead: it may still fetch by peer leases.
         Undecided = 0 => "undecided",
         /// An agent makes no progress.
         Stalled = 1 => "stalled",
@@ -68,15 +68,15 @@ impl Obstacle {
         match self.kind {
             ObstacleKind::Undecided => {
                 let waits = format!(
-                    "{agent} has been silent for {since}, and cannot be declared dead: it may still \
-                     fetch by peer leases"
+                    "{agent} has been without news of progress for {since}, and cannot be declared dead: \
+                     it may still fetch by peer leases"
                 );
                 let others = match others.is_empty() {
                     true => String::new(),
                     false => format!(" of {}, which may run as well", others.join(", ")),
                 };
                 format!(
-                    "{waits}{others}. Repair the network, or start the agent again; if its process \
+                    "{waits}{others}. Repair the network, or restart the agent; if its process \
                      certainly does not run, type `crivello declare-dead {agent}`"
                 )
             }

@@ -21,22 +21,23 @@ impl Members {
                 let behind = behind.unwrap_or_default();
                 let silent = self.now.since(lease.until);
                 let is_stalled = lease.report.stalled >= self.rules.lease / 2;
-                if is_stalled && self.has_reported_lately(agent.id) {
+                let reports = self.has_reported_lately(agent.id);
+                if is_stalled && reports {
                     let stalled = of(ObstacleKind::Stalled, agent.id, lease.report.stalled);
                     obstacles.push(Obstacle { disk_full: lease.report.disk_full, ..stalled });
-                } else if self.is_silent(agent.id) {
-                    // For a moment, the heartbeats of the others may be missing too.
-                    if silent >= self.rules.lease / 2 {
-                        let silent = silent + self.rules.lease;
-                        let others = self.conflict.iter().flat_map(|conflict| {
-                            conflict.grantors.iter().chain([&conflict.agent]).copied()
-                        });
-                        let others = others.filter(|other| *other != agent.id).collect();
-                        let undecided = of(ObstacleKind::Undecided, agent.id, silent);
-                        obstacles.push(Obstacle { others, ..undecided });
-                    }
-                } else if behind >= self.rules.lease {
+                } else if !self.is_silent(agent.id) && behind >= self.rules.lease {
                     obstacles.push(of(ObstacleKind::Lagging, agent.id, behind));
+                }
+                // For a moment, the heartbeats of the others may be missing too.
+                let is_undecided = self.conflict.is_some() || !reports;
+                if self.is_silent(agent.id) && is_undecided && silent >= self.rules.lease / 2 {
+                    let silent = silent + self.rules.lease;
+                    let others = self.conflict.iter().flat_map(|conflict| {
+                        conflict.grantors.iter().chain([&conflict.agent]).copied()
+                    });
+                    let others = others.filter(|other| *other != agent.id).collect();
+                    let undecided = of(ObstacleKind::Undecided, agent.id, silent);
+                    obstacles.push(Obstacle { others, ..undecided });
                 }
                 let late = lease.report.undelivered.iter();
                 let late = late

@@ -550,6 +550,28 @@ fn as_many_deaths_as_holders_are_too_many() {
     }
 }
 
+/// The first two agents stand still before they receive the view with the third: either may fetch by the
+/// peer leases of the other. (Found by the simulator: agents that stand still, seed 520.)
+#[test]
+fn two_agents_that_stand_still_under_an_old_view_are_explained() {
+    let mut members = cluster(2);
+    beat(&mut members, &[1, 2], 1, 20);
+    members.step(&join(None, 33, "c"), at(20)).unwrap();
+    for now in (25..200).step_by(5) {
+        beat_with(&mut members, &[1, 2], (now, now), |report| {
+            (report.epoch, report.digest) = (2, 0);
+            report.stalled = Duration::from_secs(now - 20);
+        });
+        beat(&mut members, &[3], now, now);
+    }
+    let living = |id| state(&members, id) == Some(AgentState::Active);
+    assert!(living(1) || living(2), "both may fetch at once with the third");
+    let told = kinds(&members);
+    let undecided = told.iter().filter(|(kind, _)| *kind == ObstacleKind::Undecided).count();
+    let stalled = told.iter().filter(|(kind, _)| *kind == ObstacleKind::Stalled).count();
+    assert!(undecided > 0 && stalled > 0, "{told:?}");
+}
+
 /// An agent whose lease is not renewed, because its disk is full, is not called silent.
 #[test]
 fn the_only_agent_on_a_full_disk_is_explained() {

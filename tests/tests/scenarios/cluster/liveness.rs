@@ -34,7 +34,7 @@ fn a_newcomer_does_not_take_over_from_agents_that_are_cut_off_together() {
     cluster.until("status says that a and b cannot be declared dead", |cluster| {
         let status = cluster.run_ok(&["status"]);
         ["a", "b"].iter().all(|name| {
-            status.contains(&format!("{name} has been silent for"))
+            status.contains(&format!("{name} has been without news of progress for"))
                 && status.contains(&format!("crivello declare-dead {name}"))
         })
     });
