@@ -51,3 +51,6 @@ use std::collections::BTreeMap;
 
 /// Encoded facts by receiving agent.
 type ByAgent = BTreeMap<AgentId, Vec<Bytes>>;
+
+#[cfg(test)]
+mod tests;
