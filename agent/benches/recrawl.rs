@@ -38,8 +38,9 @@ const INTERVAL: Duration = Duration::from_secs(10 * 86_400);
 const PAGES_A_HOST: u64 = 1_000;
 /// URLs that are found in one commit.
 const PAGES_AT_ONCE: u64 = 20_000;
-/// Simulated time between two looks at what is due.
-const STEP: Duration = Duration::from_secs(60);
+/// Simulated time between two looks at what is due, and between two passes over all due times.
+const STEP: Duration = Duration::from_secs(600);
+const PASS_EVERY: Duration = Duration::from_secs(6 * 3_600);
 
 fn main() {
     let wanted = std::env::var("CRIVELLO_BENCH_PAGES").ok().and_then(|n| n.parse().ok());
@@ -124,6 +125,7 @@ struct Agent {
     hasher: KeyedHasher,
     controller: ThresholdController,
     now: Timestamp,
+    passed_at: Timestamp,
     n_fetched: u64,
     due: Work,
     pass: Work,
@@ -145,7 +147,8 @@ impl Agent {
         let mut controller = ThresholdController::new(budget);
         controller.set_members([0]);
         let (n_fetched, due, pass) = (0, Work::default(), Work::default());
-        Self { settings, disk, crawldb, hasher, controller, now, n_fetched, due, pass }
+        let passed_at = now;
+        Self { settings, disk, crawldb, hasher, controller, now, passed_at, n_fetched, due, pass }
     }
 
     fn budget(&self) -> f64 {
@@ -202,7 +205,10 @@ impl Agent {
                 self.due.add(begun, self.crawldb.totals().queued - before);
             }
             self.fetch_queued();
-            self.step_pass();
+            if self.now.since(self.passed_at) >= PASS_EVERY {
+                self.passed_at = self.now;
+                self.step_pass();
+            }
         }
     }
 

@@ -86,8 +86,8 @@ impl Obstacle {
                     false => ("a disk or a thread of it is stuck", "check its disk, or restart it"),
                 };
                 format!(
-                    "{agent} has made no progress for {since}: {why}. The others take its groups \
-                     over; {what}, and it continues by itself"
+                    "{agent} has made no progress for {since}: {why}. Once it is declared dead, the \
+                     others take its groups over; {what}, and it continues by itself"
                 )
             }
             ObstacleKind::Lagging => format!(

@@ -25,6 +25,9 @@ const SLOPES: (f64, f64) = (-2.0, -0.3);
 /// The same slope for visits that hints bring about. They hardly depend on the threshold, until pages are
 /// given up.
 const HINTED_SLOPE: f64 = -0.1;
+/// Hinted visits for each other one that a report has at most. With more, hints exceed the budget, and the
+/// other pages are still fetched at a fifth of it: without the bound, no threshold would be high enough.
+const HINTED_MAX: f64 = 4.0;
 
 /// Returns a threshold of the grid: `2^(point/8 − 18)`, in units of weight times seconds. The lowest is
 /// for few pages that hardly change and may be fetched each second, the highest for intervals of
@@ -103,8 +106,9 @@ impl DemandSums {
         let hinted = if self.n_pages > 0 && hinted.is_finite() { hinted.max(0.0) } else { 0.0 };
         let rates = std::array::from_fn(|i| {
             let steps = (first + i) as f64 - grid_position(threshold);
+            let other = self.rates[first + i] * factor;
             let hinted = hinted * (HINTED_SLOPE * GRID.1 * steps).exp2();
-            (self.rates[first + i] * factor + hinted) as f32
+            (other + hinted.min(HINTED_MAX * other)) as f32
         });
         DemandReport { epoch, sequence, n_pages: self.n_pages, first: first as u16, rates }
     }
@@ -172,5 +176,46 @@ impl DemandReport {
         let slope = (stop / start).max(1e-30).ln() / (step * last as f64);
         let slope = slope.clamp(SLOPES.0, SLOPES.1);
         (self.rate(end) * (slope * step * steps).exp()).min(1e30)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::ThresholdController;
+    use crate::evidence::FirstHints;
+    use crate::objective::Objective;
+    use crate::page::VisitContext;
+    use crate::rate::RateDistribution;
+    use crate::signals::SignalModel;
+
+    #[test]
+    fn hinted_visits_above_the_budget_leave_a_fifth_of_it_to_the_others() {
+        let policy = ThresholdPolicy::new(Objective::Harmonic, 60.0, 3e7);
+        let (prior, signals) = (RateDistribution::unknown(864_000.0), SignalModel::NONE);
+        let page = PageHistory::first(
+            1e9,
+            &FirstHints::default(),
+            &VisitContext { prior, signals, weight: 1.0 },
+        );
+        let mut sums = DemandSums::default();
+        (0..1_000).for_each(|_| sums.add(&policy, &page));
+        let budget = 1_000.0 / 864_000.0;
+        let mut controller = ThresholdController::new(budget);
+        controller.set_members([0]);
+        let mut threshold = 1.0;
+        for hinted in [0.0, 0.5 * budget, 100.0 * budget] {
+            for n in 0..200 {
+                let correction = RateCorrection { factor: 1.0, hinted };
+                controller.on_report(0, &sums.report(0, n + 1, threshold, correction));
+                threshold = controller.threshold().unwrap();
+            }
+            let others = sums.report(0, 0, threshold, RateCorrection { factor: 1.0, hinted: 0.0 });
+            let expected = (budget - hinted).max(budget / 5.0);
+            let ratio = others.at(threshold) / expected;
+            assert!((0.95..1.05).contains(&ratio), "{ratio} with {hinted} hinted");
+            controller = ThresholdController::new(budget);
+            controller.set_members([0]);
+        }
     }
 }

@@ -44,7 +44,7 @@ pub struct RateMeter {
     /// Time of the first and of the last visit, in seconds since 1970; 0 before the first one.
     first: f64,
     last: f64,
-    /// Number of hinted visits, with less weight the longer ago they were, as of the last one.
+    /// Hinted visits per second, where recent ones have more weight, as of the last one.
     hinted: f64,
     last_hinted: f64,
 }
@@ -56,12 +56,6 @@ pub struct RateCorrection {
     pub factor: f64,
     /// Hinted visits per second.
     pub hinted: f64,
-}
-
-impl Default for RateCorrection {
-    fn default() -> Self {
-        Self { factor: 1.0, hinted: 0.0 }
-    }
 }
 
 impl RateMeter {
@@ -107,7 +101,7 @@ impl RateMeter {
     /// factor `e` within `window` seconds, which should be several times as long as lists of changes take
     /// to come again: they come in bursts.
     pub fn record_hinted(&mut self, now: f64, window: f64) {
-        self.hinted = self.hinted_at(now, window) + 1.0;
+        self.hinted = self.hinted_at(now, window) + 1.0 / window;
         self.last_hinted = now;
     }
 
@@ -124,12 +118,12 @@ impl RateMeter {
         factor.clamp(CORRECTIONS.0, CORRECTIONS.1)
     }
 
-    /// Returns the hinted visits per second. In the first tenth of `window` they count as if that time
-    /// were over.
+    /// Returns the hinted visits per second. Those of the first tenth of `window` count as if it had
+    /// taken that whole time, so a first burst counts for little.
     #[must_use]
     pub fn hinted_rate(&self, now: f64, window: f64) -> f64 {
         let measured = (now - self.first).max(window / 10.0);
-        self.hinted_at(now, window) / (window * -(-measured / window).exp_m1())
+        self.hinted_at(now, window) / -(-measured / window).exp_m1()
     }
 }
 

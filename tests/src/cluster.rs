@@ -81,7 +81,7 @@ impl Cluster {
     /// Panics if the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
-        // At full size a cluster has all permits.
+        // At full size a cluster has half of the permits.
         let permits = Permits::take(sized(Load::Medium, Load::Half));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");

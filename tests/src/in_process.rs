@@ -93,7 +93,7 @@ impl Plan {
     /// Panics if something cannot be started.
     #[must_use]
     pub fn begin(self) -> InProcess {
-        // At full size a cluster has all permits.
+        // At full size a cluster has half of the permits.
         let permits = Permits::take(sized(Load::Medium, Load::Half));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(self.spec.clone())).expect("the web starts");

@@ -41,6 +41,8 @@ const FAILURE_WAITS_MAX: u32 = 64;
 /// interval.
 const PASS_PAUSE_MAX: Duration = Duration::from_secs(60);
 const PASS_INTERVALS: u32 = 5;
+/// Time between two fetches of a list that has no interval of its own.
+const LISTS_INTERVAL: Duration = Duration::from_secs(86_400);
 /// Time over which hinted visits are averaged, as a multiple of that between two fetches of a list.
 const HINT_WINDOW_LISTS: f64 = 10.0;
 /// Version of the value in `meta`.
@@ -332,11 +334,12 @@ impl RecrawlState {
         let rate = history.rate();
         self.prior.add_visit(&rate, elapsed, earlier.visits().0 == 0);
         let no_signals = SignalModel::NONE;
-        let is_hinted = before.is_set_by_hint();
-        let stored_due = match is_hinted {
+        let stored_due = match before.is_set_by_hint() {
             true => earlier.due(&self.policy, self.threshold, &no_signals),
             false => seconds(before.due),
         };
+        // What people ask for once says nothing about the future.
+        let is_hinted = before.moved_in == Revisit::SIGNALED;
         let due = (stored_due, is_hinted);
         if is_hinted {
             self.meter.record_hinted(now, self.hint_window());
@@ -448,7 +451,10 @@ impl RecrawlState {
 
     /// Returns the seconds over which hinted visits are averaged.
     fn hint_window(&self) -> f64 {
-        let between_lists = self.settings.sitemaps_interval.max(self.settings.interval_min);
+        let between_lists = match self.settings.sitemaps_interval {
+            Duration::ZERO => LISTS_INTERVAL,
+            interval => interval.max(self.settings.interval_min),
+        };
         HINT_WINDOW_LISTS * between_lists.as_secs_f64()
     }
 

@@ -141,8 +141,7 @@ impl Writer {
     /// Runs until the crawl is over, then closes the archive and the database.
     pub fn run(mut self) {
         self.report_totals();
-        let oldest = self.stores.archive.periods.oldest_original();
-        self.stores.duplicates.oldest_original().set(oldest);
+        self.publish_oldest_original();
         let end = self.work().and_then(|how| {
             let saves = !self.shared.lifecycle.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }
@@ -216,6 +215,7 @@ impl Writer {
         !self.open.is_empty()
             || self.open.is_awaited()
             || self.stores.crawldb.has_changes()
+            || self.stores.archive.periods.has_changes()
             || self.replication.has_changes()
     }
 
@@ -281,6 +281,7 @@ impl Writer {
         let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
         self.stores.crawldb.apply(&mut commit, now)?;
         let commit = self.write(commit, begun)?;
+        self.stores.archive.on_committed();
         for (page, _) in &commit.pages {
             if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
                 self.stores.duplicates.settle(digest);
@@ -339,9 +340,7 @@ impl Writer {
         })?;
         for ((page, record), location) in pages.iter_mut().zip(locations) {
             page.records = Vec::new();
-            if let Some(original) = page.original {
-                self.stores.archive.periods.refer_to(original);
-            }
+            self.stores.archive.periods.note_capture(page.at, page.original);
             *record = location.map(|at| (at.file, at.offset));
         }
         Ok(())
@@ -407,6 +406,7 @@ impl Writer {
             self.synced_at = self.shared.clock.now();
             self.sync_took = self.synced_at.since(begun);
             self.shared.measured.state_sync.observe(self.sync_took);
+            self.stores.archive.on_synced();
             self.replication.on_synced();
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::exchange::{Answer, Ask, asks_to_slow_down, exchange, keeps_connection
 use super::retry_after::retry_after;
 use super::robots;
 use super::visit_guard::{VisitGuard, VisitPlan};
-use crate::messages::{FetchOutcome, OldestOriginal, Queued, RobotsOutcome, Visit};
+use crate::messages::{FetchOutcome, OldestOriginal, Queued, RobotsOutcome, Validators, Visit};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::VisitSignal;
@@ -83,12 +83,12 @@ async fn pages(
     }
 }
 
-/// Forgets a capture that no new revisit may refer to: the request is unconditional.
-fn without_old_capture(mut row: Queued, oldest: &OldestOriginal) -> Queued {
+/// Forgets the validators of a capture that no new revisit may refer to: the request is unconditional.
+fn without_old_validators(mut row: Queued, oldest: &OldestOriginal) -> Queued {
     if let Some(revisit) = &mut row.revisit
         && revisit.capture.is_some_and(|capture| !oldest.permits_capture(&capture))
     {
-        **revisit = revisit.without_capture();
+        revisit.validators = Validators::default();
     }
     row
 }
@@ -109,7 +109,7 @@ async fn page(
             return true;
         }
     };
-    let row = without_old_capture(row, &context.oldest_original);
+    let row = without_old_validators(row, &context.oldest_original);
     let (revisit, is_new) = (row.revisit.as_ref(), row.generation() == 0);
     let validators = revisit.map(|revisit| revisit.validators.clone()).filter(|v| !v.is_empty());
     let began = guard.begin(Some(row));
@@ -163,4 +163,41 @@ fn discard(guard: &VisitGuard, row: Queued, reason: Discard) {
     let url = guard.url(&row);
     let at = guard.context.clock.now();
     guard.report(Some(row), url, (at, Duration::ZERO), FetchOutcome::Discarded(reason));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::{Finder, LastCapture, LinkKind, PRIORITY_DEFAULT, QueueKey, Revisit};
+    use crivello_common::hash::UrlHash;
+    use crivello_common::time::Timestamp;
+    use crivello_common::url::{Origin, Scheme};
+    use crivello_common::view::AgentId;
+
+    /// The capture stays: it says that the page is counted already.
+    #[test]
+    fn a_page_whose_capture_is_too_old_is_requested_unconditionally() {
+        let at = Timestamp::from_secs(5);
+        let capture = LastCapture { by: AgentId(1), at, status: 200, record: Some((2, 9)) };
+        let validators = Validators { etag: Some("\"a\"".into()), last_modified: None };
+        let revisit = Revisit { capture: Some(capture), validators, ..Revisit::default() };
+        let row = Queued {
+            queue_key: QueueKey { priority: PRIORITY_DEFAULT, seq: 1 },
+            hash: UrlHash::from_bytes([1; 8]),
+            origin: Origin { scheme: Scheme::Http, port: 80 },
+            path: "/".into(),
+            depth: 0,
+            redirects: 0,
+            attempts: 0,
+            kind: LinkKind::Page,
+            finder: Finder::SEED,
+            revisit: Some(Box::new(revisit)),
+        };
+        let oldest = OldestOriginal::default();
+        assert_eq!(without_old_validators(row.clone(), &oldest), row);
+        oldest.set(Timestamp::from_secs(9), 3);
+        let asked = without_old_validators(row, &oldest).revisit.unwrap();
+        assert!(asked.validators.is_empty());
+        assert_eq!(asked.capture, Some(capture));
+    }
 }

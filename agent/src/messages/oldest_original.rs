@@ -1,33 +1,76 @@
-//! Time from which on captures are referred to: from the writer to the fetchers and the parsers.
+//! The oldest captures that are referred to: from the writer to the fetchers and the parsers.
 
 use super::LastCapture;
 use crivello_common::time::Timestamp;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Time from which on captures are originals of new revisits. Earlier ones are in files that are deleted
-/// before these revisits. Clones share it.
+/// The oldest captures that are originals of new revisits. Earlier ones are in files that are deleted before
+/// these revisits. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct OldestOriginal(Arc<AtomicU64>);
+pub struct OldestOriginal(Arc<Oldest>);
+
+#[derive(Debug, Default)]
+struct Oldest {
+    /// Time in microseconds; 0 if all captures are originals, also those of other agents, and `u64::MAX`
+    /// if none is.
+    at: AtomicU64,
+    /// Serial number of the first archive file.
+    file: AtomicU32,
+}
 
 impl OldestOriginal {
     /// Sets it. With [`Timestamp::ZERO`] all captures are originals, also those of other agents; with
     /// [`Timestamp::MAX`] none is.
-    pub fn set(&self, from: Timestamp) {
-        self.0.store(from.0, Relaxed);
+    pub fn set(&self, at: Timestamp, file: u32) {
+        self.0.file.store(file, Relaxed);
+        self.0.at.store(at.0, Relaxed);
     }
 
     /// Returns true if a new revisit may refer to a capture of this time in the own archive.
     #[must_use]
     pub fn permits(&self, at: Timestamp) -> bool {
-        at.0 >= self.0.load(Relaxed)
+        at.0 >= self.0.at.load(Relaxed)
     }
 
-    /// Returns true if a new revisit may refer to this capture.
+    /// Returns true if a new revisit may refer to this capture. A clock that was wrong does not matter for
+    /// it.
     #[must_use]
     pub fn permits_capture(&self, capture: &LastCapture) -> bool {
-        let from = self.0.load(Relaxed);
-        from == 0 || (capture.record.is_some() && capture.at.0 >= from)
+        let is_young = |(file, _)| file >= self.0.file.load(Relaxed);
+        match self.0.at.load(Relaxed) {
+            0 => true,
+            u64::MAX => false,
+            _ => capture.record.is_some_and(is_young),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_common::view::AgentId;
+
+    #[test]
+    fn captures_of_earlier_files_and_of_other_agents_are_no_originals() {
+        let capture = |record| LastCapture {
+            by: AgentId(1),
+            at: Timestamp::from_secs(5),
+            status: 200,
+            record,
+        };
+        let [own, other] = [Some((3, 99)), None].map(capture);
+        let oldest = OldestOriginal::default();
+        assert!(oldest.permits_capture(&own) && oldest.permits_capture(&other));
+        oldest.set(Timestamp::from_secs(9), 3);
+        assert!(oldest.permits_capture(&own) && !oldest.permits_capture(&other));
+        assert!(
+            !oldest.permits(Timestamp::from_secs(8)) && oldest.permits(Timestamp::from_secs(9))
+        );
+        oldest.set(Timestamp::from_secs(9), 4);
+        assert!(!oldest.permits_capture(&own));
+        oldest.set(Timestamp::MAX, 0);
+        assert!(!oldest.permits_capture(&own) && !oldest.permits(Timestamp::from_secs(9)));
     }
 }

@@ -201,7 +201,7 @@ mod tests {
         let Claim::First(first) = duplicates.claim(digest, AT, "http://a/").unwrap() else {
             panic!("expected the first claim")
         };
-        duplicates.oldest_original().set(Timestamp(AT.0 + 1));
+        duplicates.oldest_original().set(Timestamp(AT.0 + 1), 0);
         // It is on its way, and nobody waits for it.
         let claim = duplicates.claim(digest, AT, "http://b/").unwrap();
         assert!(matches!(claim, Claim::Unreferable), "{claim:?}");

@@ -2,6 +2,7 @@
 
 mod broken_heads;
 mod cut_back;
+mod deletion;
 mod full_disk;
 mod index;
 mod power_cut;

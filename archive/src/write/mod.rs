@@ -16,6 +16,7 @@ use crivello_common::runtime::create_private_dir;
 use crivello_common::time::Timestamp;
 use position::{ArchivePosition, RecordLocation};
 use segment::Segment;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -196,14 +197,14 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Finishes the current file, so that the next page begins a new one. Returns the serial number of
-    /// that one.
+    /// Finishes the current file and begins the next one. Returns its serial number.
     ///
     /// # Errors
     /// [`ArchiveError::Io`] or [`ArchiveError::Full`]; may be repeated.
-    pub fn start_new_file(&mut self) -> Result<u32, ArchiveError> {
+    pub fn start_new_file(&mut self, now: Timestamp) -> Result<u32, ArchiveError> {
         self.finish()?;
-        Ok(self.next_serial)
+        self.begin(now)?;
+        Ok(self.next_serial - 1)
     }
 
     /// Returns the serial number of the file that ends at the current position; `None` if there is none.
@@ -226,18 +227,20 @@ impl ArchiveWriter {
     }
 
     /// Deletes the WARC files before the one with the serial number `first`, with their indexes; never
-    /// the last file. Returns the number of WARC files deleted.
+    /// the last file. Returns the number of WARC files deleted. The newest are deleted first, because
+    /// revisits are newer than their originals.
     ///
     /// # Errors
     /// [`ArchiveError::Io`]; may be repeated.
     pub fn delete_before(&self, first: u32) -> Result<usize, ArchiveError> {
         let first = first.min(self.last_file().unwrap_or_default());
-        let mut deleted = 0;
-        for (stem, path) in self.files()?.filter(|(stem, _)| stem.serial < first) {
-            io::remove(&path)?;
-            deleted += usize::from(path == stem.path(&self.dir, WARC));
+        let mut old: Vec<_> = self.files()?.filter(|(stem, _)| stem.serial < first).collect();
+        let is_index = |(stem, path): &(FileStem, PathBuf)| *path != stem.path(&self.dir, WARC);
+        old.sort_by_key(|file| (Reverse(file.0.serial), is_index(file)));
+        for (_, path) in &old {
+            io::remove(path)?;
         }
-        Ok(deleted)
+        Ok(old.iter().filter(|file| !is_index(file)).count())
     }
 
     /// Returns the files of this crawl.

@@ -323,11 +323,11 @@ settings! {
         /// Time for which a page must be gone to be forgotten: then it is not fetched any more.
         gone_after: Duration = MONTH, must between(secs(1), CENTURY);
     }
-    /// How long the archive is kept. Files are deleted whole, the oldest first, and none to which a kept
-    /// `revisit` refers (docs/recrawl.md).
+    /// How long the archive is kept. Files are deleted whole, by quarters of what is kept, and none to which
+    /// a kept `revisit` of this agent refers (docs/recrawl.md).
     live archive: Archive {
-        /// Time for which pages are kept at least; files are deleted at most a quarter later. 0 s keeps
-        /// all.
+        /// Time for which pages are kept at least; their files are usually deleted up to a quarter
+        /// later. 0 s keeps all.
         keep_age: Duration = NEVER, must between(NEVER, CENTURY);
         /// Size of an agent's archive above which its oldest quarter is deleted. 0 B keeps all.
         keep_size: ByteSize = ByteSize(0);

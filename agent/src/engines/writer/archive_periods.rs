@@ -35,6 +35,8 @@ pub struct ArchivePeriods {
     periods: Vec<Period>,
     /// Time since which references are withheld, because a period is about to begin.
     withheld_since: Option<Timestamp>,
+    /// Time of the newest capture of this run. The clock may have been set back since.
+    newest: Timestamp,
     is_changed: bool,
 }
 
@@ -55,7 +57,8 @@ impl ArchiveFiles<'_> {
 
 impl Default for ArchivePeriods {
     fn default() -> Self {
-        Self { periods: vec![Period::default()], withheld_since: None, is_changed: false }
+        let (withheld_since, newest, is_changed) = <_>::default();
+        Self { periods: vec![Period::default()], withheld_since, newest, is_changed }
     }
 }
 
@@ -81,13 +84,26 @@ impl ArchivePeriods {
         self.current().first_file
     }
 
-    /// Notes that a revisit in the current period refers to a capture of this time.
-    pub fn refer_to(&mut self, original: Timestamp) {
-        let Some(current) = self.periods.last_mut() else { return };
+    /// Notes a capture of the time `at` in the current period. A revisit refers to a capture of the time
+    /// `original`.
+    pub fn note_capture(&mut self, at: Timestamp, original: Option<Timestamp>) {
+        self.newest = self.newest.max(at);
+        let (Some(current), Some(original)) = (self.periods.last_mut(), original) else { return };
         if original < current.oldest_original.unwrap_or(current.begun) {
             current.oldest_original = Some(original);
             self.is_changed = true;
         }
+    }
+
+    /// Returns true if it differs from what [`Self::take_changed`] returned last.
+    #[must_use]
+    pub const fn has_changes(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Permits references again, because no period will begin.
+    pub const fn stop_withholding(&mut self) {
+        self.withheld_since = None;
     }
 
     /// Withholds references if the next period is due. Returns true once it may begin: `wait` after
@@ -102,7 +118,9 @@ impl ArchivePeriods {
         let current = *self.current();
         let is_old = keep.keep_age > Duration::ZERO
             && now.since(current.begun) >= keep.keep_age / PARTS
-            && files.last.is_some_and(|last| last >= current.first_file);
+            && files.last.is_some_and(|last| last >= current.first_file)
+            // After a start it is not known whether the period has captures.
+            && (self.newest == Timestamp::ZERO || self.newest >= current.begun);
         let size = files.size_from(current.first_file);
         let is_large = keep.keep_size.0 > 0 && size > keep.keep_size.0 / u64::from(PARTS);
         if !is_old && !is_large {
@@ -115,14 +133,24 @@ impl ArchivePeriods {
 
     /// Begins a period with the file of this serial number.
     pub fn begin(&mut self, first_file: u32, now: Timestamp) {
-        self.periods.push(Period { first_file, begun: now, oldest_original: None });
+        // Captures of earlier periods have earlier times, also if the clock was set back.
+        let last = now.max(self.current().begun).max(self.newest);
+        let begun = Timestamp(last.0.saturating_add(1));
+        self.periods.push(Period { first_file, begun, oldest_original: None });
         self.withheld_since = None;
         self.is_changed = true;
     }
 
     /// Drops the periods that need not be kept, and to which no kept revisit refers. Their files are
-    /// those before [`Self::first_kept`].
-    pub fn drop_old(&mut self, now: Timestamp, keep: &Archive, files: ArchiveFiles<'_>) {
+    /// those before [`Self::first_kept`]. The last one before the current period is kept for `wait`,
+    /// because requests that took too long may still refer to it.
+    pub fn drop_old(
+        &mut self,
+        now: Timestamp,
+        keep: &Archive,
+        wait: Duration,
+        files: ArchiveFiles<'_>,
+    ) {
         // A period with the last file is kept, because the archive goes on in that file.
         let is_begun = |period: &Period| files.last.is_some_and(|last| last >= period.first_file);
         let is_expired = |next: &Period| {
@@ -131,7 +159,7 @@ impl ArchivePeriods {
             let before = self.periods.iter().rev().find(|p| p.first_file < next.first_file);
             let size = before.map_or(0, |before| files.size_from(before.first_file));
             let is_large = keep.keep_size.0 > 0 && size > keep.keep_size.0;
-            (is_old || is_large) && is_begun(next)
+            (is_old || is_large) && is_begun(next) && now.since(next.begun) >= wait
         };
         let is_referred_to = |n: usize, begun: Timestamp| {
             let originals = self.periods[n..].iter().filter_map(|period| period.oldest_original);
@@ -208,20 +236,25 @@ mod tests {
             Self { periods, sizes: BTreeMap::new(), next_file: 0, now }
         }
 
-        /// Writes a file, and does what the writer does.
-        fn write(&mut self, bytes: u64, keep: &Archive) {
-            self.sizes.insert(self.next_file, bytes);
+        /// Writes a file with a capture, and does what the writer does. Returns the file.
+        fn write(&mut self, bytes: u64, keep: &Archive) -> u32 {
+            let file = self.next_file;
+            self.sizes.insert(file, bytes);
             self.next_file += 1;
+            self.periods.note_capture(self.now, None);
             self.step(keep);
+            file
         }
 
         fn step(&mut self, keep: &Archive) {
             let last = self.next_file.checked_sub(1);
             let files = ArchiveFiles { sizes: &self.sizes, last };
+            self.periods.drop_old(self.now, keep, WAIT, files);
             if self.periods.is_next_due(self.now, keep, WAIT, files) {
                 self.periods.begin(self.next_file, self.now);
+                self.sizes.insert(self.next_file, 0);
+                self.next_file += 1;
             }
-            self.periods.drop_old(self.now, keep, files);
             let first = self.periods.first_kept().min(last.unwrap_or_default());
             self.sizes.retain(|serial, _| *serial >= first);
         }
@@ -233,7 +266,7 @@ mod tests {
         for _ in 0..1_000 {
             kept.now = kept.now + DAY;
             kept.write(1 << 30, &keep(0, 0));
-            kept.periods.refer_to(Timestamp::from_secs(5));
+            kept.periods.note_capture(kept.now, Some(Timestamp::from_secs(5)));
         }
         assert_eq!((kept.sizes.len(), kept.periods.oldest_original()), (1_000, Timestamp::ZERO));
         assert_eq!(kept.periods.take_changed(), None);
@@ -244,8 +277,7 @@ mod tests {
         let mut kept = Kept::new();
         let (limits, mut written) = (keep(8, 0), BTreeMap::new());
         for _ in 0..24 * 60 {
-            written.insert(kept.next_file, kept.now);
-            kept.write(1, &limits);
+            written.insert(kept.write(1, &limits), kept.now);
             kept.now = kept.now + DAY / 24;
             kept.step(&limits);
             for (serial, at) in &written {
@@ -266,7 +298,7 @@ mod tests {
             kept.now = kept.now + WAIT;
             kept.step(&keep(0, 1_000));
             let size: u64 = kept.sizes.values().sum();
-            assert!(size <= 1_020, "{size} bytes are kept");
+            assert!(size <= 1_040, "{size} bytes are kept");
             assert!(n < 100 || size > 700, "{size} bytes are kept");
         }
     }
@@ -280,12 +312,32 @@ mod tests {
         assert_eq!(kept.periods.first_current(), 0);
         kept.now = kept.now + WAIT;
         kept.step(&limits);
-        assert_eq!(kept.periods.oldest_original(), kept.now);
+        assert_eq!(kept.periods.oldest_original(), Timestamp(kept.now.0 + 1));
         assert_eq!(kept.periods.first_current(), 1);
         // Nothing is archived in it, so it does not end.
         kept.now = kept.now + 30 * DAY;
         kept.step(&limits);
         assert_eq!((kept.periods.first_current(), kept.sizes.len()), (1, 1));
+    }
+
+    #[test]
+    fn references_are_permitted_again_once_nothing_is_limited() {
+        let mut kept = Kept::new();
+        kept.write(1, &keep(8, 0));
+        assert_eq!(kept.periods.oldest_original(), Timestamp::MAX);
+        kept.periods.stop_withholding();
+        assert_eq!(kept.periods.oldest_original(), Timestamp::ZERO);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_leaves_no_capture_of_an_earlier_period() {
+        let mut kept = Kept::new();
+        kept.now = kept.now + DAY;
+        kept.write(1, &keep(8, 0));
+        let ahead = kept.now;
+        kept.now = Timestamp(ahead.0 - 3_600_000_000);
+        kept.periods.begin(1, kept.now);
+        assert!(kept.periods.oldest_original() > ahead);
     }
 
     #[test]
@@ -297,13 +349,14 @@ mod tests {
         kept.now = kept.now + WAIT;
         kept.write(1, &limits);
         // A slow request began before references were withheld.
-        kept.write(1, &limits);
-        kept.periods.refer_to(original);
+        let revisit = kept.write(1, &limits);
+        assert!(revisit >= kept.periods.first_current());
+        kept.periods.note_capture(kept.now, Some(original));
         for day in 0..20 {
             kept.now = kept.now + DAY;
             kept.write(1, &limits);
             let has_first = kept.sizes.contains_key(&0);
-            let has_revisit = kept.sizes.contains_key(&2);
+            let has_revisit = kept.sizes.contains_key(&revisit);
             assert!(has_first || !has_revisit, "the original is deleted on day {day}");
         }
         assert!(!kept.sizes.contains_key(&0));
@@ -313,10 +366,11 @@ mod tests {
     fn it_survives_the_disk() {
         let mut periods = ArchivePeriods::default();
         periods.begin(4, Timestamp::from_secs(90));
-        periods.refer_to(Timestamp::from_secs(80));
+        periods.note_capture(Timestamp::from_secs(95), Some(Timestamp::from_secs(80)));
         periods.begin(6, Timestamp::from_secs(100));
         let bytes = periods.take_changed().unwrap();
         assert_eq!(periods.take_changed(), None);
+        periods.newest = Timestamp::ZERO;
         assert_eq!(ArchivePeriods::decode(&bytes), Some(periods));
         assert_eq!(ArchivePeriods::decode(&bytes[..bytes.len() - 1]), None);
         assert_eq!(ArchivePeriods::decode(&bytes[..1]), None);
@@ -335,21 +389,21 @@ mod tests {
             let mut revisits: Vec<(u32, u32)> = Vec::new();
             for (size, hours, choice, luck) in steps {
                 kept.now = kept.now + hours * (DAY / 24);
-                kept.write(size, &limits);
-                let file = kept.next_file - 1;
-                // The file was begun before the step; the next one is in the current period.
+                let file = kept.write(size, &limits);
+                if luck == 1 && let Some(bytes) = kept.periods.take_changed() {
+                    // A restart.
+                    kept.periods = ArchivePeriods::decode(&bytes).unwrap();
+                }
                 let from = kept.periods.oldest_original();
                 if let Some((of, at)) = captures.iter().rev().nth(choice).copied()
                     && file >= kept.periods.first_current()
                     && kept.sizes.contains_key(&of)
                     && (luck == 0 || at >= from)
                 {
-                    kept.periods.refer_to(at);
+                    kept.periods.note_capture(kept.now, Some(at));
                     revisits.push((file, of));
                 }
-                if file >= kept.periods.first_current() {
-                    captures.push((file, kept.now));
-                }
+                captures.push((file, kept.now));
                 let has = |serial: &u32| kept.sizes.contains_key(serial);
                 for (file, original) in &revisits {
                     prop_assert!(!has(file) || has(original), "{file} refers to {original}");
@@ -362,7 +416,7 @@ mod tests {
             if let Some(mut periods) = ArchivePeriods::decode(&bytes) {
                 let files = ArchiveFiles { sizes: &BTreeMap::new(), last: Some(3) };
                 periods.is_next_due(Timestamp(5), &keep(1, 1), WAIT, files);
-                periods.drop_old(Timestamp(5), &keep(1, 1), files);
+                periods.drop_old(Timestamp(5), &keep(1, 1), WAIT, files);
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use super::archive_periods::ArchiveFiles;
 use crate::engines::writer::{Writer, WriterError};
+use crivello_archive::ArchiveError;
 use crivello_common::config::Archive;
 use crivello_common::time::Timestamp;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Pause between two looks at the files.
@@ -12,33 +14,58 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 impl Writer {
     /// Begins the next period of the archive if it is due, and deletes files that need not be kept.
     pub(super) fn keep_archive(&mut self, now: Timestamp) -> Result<(), WriterError> {
-        let keep = &self.shared.live.latest().live.archive;
-        if *keep == Archive::default() || now.since(self.archive_checked_at) < LOOK_EVERY {
-            return Ok(());
+        let keep = self.shared.live.latest().live.archive.clone();
+        if keep == Archive::default() {
+            self.stores.archive.periods.stop_withholding();
+        } else if now.since(self.archive_checked_at) >= LOOK_EVERY {
+            self.archive_checked_at = now;
+            if let Err(error) = self.look_at_archive(&keep, now)? {
+                if !std::mem::replace(&mut self.stores.archive.is_reported, true) {
+                    tracing::warn!(%error, "old archive files cannot be deleted; trying again");
+                }
+            } else {
+                self.stores.archive.is_reported = false;
+            }
         }
-        self.archive_checked_at = now;
-        let sizes = self.stores.archive.writer.file_sizes()?;
-        let files = ArchiveFiles { sizes: &sizes, last: self.stores.archive.writer.last_file() };
+        self.publish_oldest_original();
+        Ok(())
+    }
+
+    /// Tells fetchers and parsers to which captures new revisits may refer.
+    pub(super) fn publish_oldest_original(&self) {
+        let periods = &self.stores.archive.periods;
+        let is_limited = self.shared.live.latest().live.archive != Archive::default();
+        // From the first period on, revisits do not refer to archives of other agents.
+        let least = if is_limited { Timestamp(1) } else { Timestamp::ZERO };
+        let at = periods.oldest_original().max(least);
+        self.stores.duplicates.oldest_original().set(at, periods.first_current());
+    }
+
+    /// Looks at the files once. The inner result says whether old files could be listed and deleted.
+    fn look_at_archive(
+        &mut self,
+        keep: &Archive,
+        now: Timestamp,
+    ) -> Result<Result<(), ArchiveError>, WriterError> {
+        let archive = &mut self.stores.archive;
+        let sizes = match keep.keep_size.0 {
+            0 => Ok(BTreeMap::new()),
+            _ => archive.writer.file_sizes(),
+        };
+        let sizes = match sizes {
+            Ok(sizes) => sizes,
+            Err(error) => return Ok(Err(error)),
+        };
         // Requests that began before references were withheld end within this time.
         let wait = self.shared.settings.fetch.total_timeout;
-        if self.stores.archive.periods.is_next_due(now, keep, wait, files) {
-            let first =
-                self.retry_until_space(|this| Ok(this.stores.archive.writer.start_new_file()?))?;
+        let files = ArchiveFiles { sizes: &sizes, last: archive.writer.last_file() };
+        archive.periods.drop_old(now, keep, wait, files);
+        let deleted = archive.delete_dropped();
+        if archive.periods.is_next_due(now, keep, wait, files) {
+            let first = self
+                .retry_until_space(|this| Ok(this.stores.archive.writer.start_new_file(now)?))?;
             self.stores.archive.periods.begin(first, now);
         }
-        let periods = &mut self.stores.archive.periods;
-        periods.drop_old(now, keep, files);
-        self.stores.duplicates.oldest_original().set(periods.oldest_original());
-        let first = periods.first_kept();
-        let deleted = self.stores.archive.writer.delete_before(first)?;
-        if deleted > 0 {
-            let bytes: u64 = sizes.range(..first).map(|(_, bytes)| bytes).sum();
-            tracing::info!(
-                files = deleted,
-                bytes,
-                "deleted the oldest archive files (archive.keep-age, archive.keep-size)"
-            );
-        }
-        Ok(())
+        Ok(deleted)
     }
 }

@@ -20,11 +20,10 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     let label = CrawlLabel { id: 0, contact: String::new(), settings_toml: String::new() };
     let stores = Stores {
         crawldb: CrawlDb::open(disk.clone(), &settings, KeyedHasher::with_public_key()).unwrap(),
-        archive: KeptArchive {
-            writer: ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label)
-                .unwrap(),
-            periods: <_>::default(),
-        },
+        archive: KeptArchive::new(
+            ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label).unwrap(),
+            <_>::default(),
+        ),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,
