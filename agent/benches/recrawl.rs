@@ -39,8 +39,10 @@ const PAGES_A_HOST: u64 = 1_000;
 /// URLs that are found in one commit.
 const PAGES_AT_ONCE: u64 = 20_000;
 /// Simulated time between two looks at what is due, and between two passes over all due times.
-const STEP: Duration = Duration::from_secs(600);
-const PASS_EVERY: Duration = Duration::from_secs(6 * 3_600);
+const STEP: Duration = Duration::from_secs(1_800);
+const PASS_EVERY: Duration = Duration::from_secs(12 * 3_600);
+/// The same while pages are found.
+const FIRST_PASS_EVERY: Duration = Duration::from_secs(3 * 86_400);
 
 fn main() {
     let wanted = std::env::var("CRIVELLO_BENCH_PAGES").ok().and_then(|n| n.parse().ok());
@@ -69,6 +71,7 @@ fn main() {
     let mut agent = Agent::open(dir.path(), n_pages, now);
     println!("opened again in {:.0?}, {} MiB", begun.elapsed(), memory("VmRSS:") >> 20);
     let begun = Instant::now();
+    agent.pass_every = PASS_EVERY;
     agent.run_until(now + DAY);
     println!(
         "a day: {} fetches of {:.0} in the budget, in {:.1?}\n\
@@ -125,6 +128,7 @@ struct Agent {
     hasher: KeyedHasher,
     controller: ThresholdController,
     now: Timestamp,
+    pass_every: Duration,
     passed_at: Timestamp,
     n_fetched: u64,
     due: Work,
@@ -147,8 +151,19 @@ impl Agent {
         let mut controller = ThresholdController::new(budget);
         controller.set_members([0]);
         let (n_fetched, due, pass) = (0, Work::default(), Work::default());
-        let passed_at = now;
-        Self { settings, disk, crawldb, hasher, controller, now, passed_at, n_fetched, due, pass }
+        Self {
+            settings,
+            disk,
+            crawldb,
+            hasher,
+            controller,
+            now,
+            pass_every: FIRST_PASS_EVERY,
+            passed_at: now,
+            n_fetched,
+            due,
+            pass,
+        }
     }
 
     fn budget(&self) -> f64 {
@@ -205,7 +220,7 @@ impl Agent {
                 self.due.add(begun, self.crawldb.totals().queued - before);
             }
             self.fetch_queued();
-            if self.now.since(self.passed_at) >= PASS_EVERY {
+            if self.now.since(self.passed_at) >= self.pass_every {
                 self.passed_at = self.now;
                 self.step_pass();
             }
