@@ -41,8 +41,8 @@ const PAGES_AT_ONCE: u64 = 20_000;
 /// Simulated time between two looks at what is due, and between two passes over all due times.
 const STEP: Duration = Duration::from_secs(1_800);
 const PASS_EVERY: Duration = Duration::from_secs(12 * 3_600);
-/// The same while pages are found.
-const FIRST_PASS_EVERY: Duration = Duration::from_secs(3 * 86_400);
+/// Growth of the number of pages, as a ratio, after which a pass begins at once.
+const GROWTH: u64 = 2;
 
 fn main() {
     let wanted = std::env::var("CRIVELLO_BENCH_PAGES").ok().and_then(|n| n.parse().ok());
@@ -71,7 +71,7 @@ fn main() {
     let mut agent = Agent::open(dir.path(), n_pages, now);
     println!("opened again in {:.0?}, {} MiB", begun.elapsed(), memory("VmRSS:") >> 20);
     let begun = Instant::now();
-    agent.pass_every = PASS_EVERY;
+    agent.is_filled = true;
     agent.run_until(now + DAY);
     println!(
         "a day: {} fetches of {:.0} in the budget, in {:.1?}\n\
@@ -128,8 +128,9 @@ struct Agent {
     hasher: KeyedHasher,
     controller: ThresholdController,
     now: Timestamp,
-    pass_every: Duration,
+    is_filled: bool,
     passed_at: Timestamp,
+    n_passed: u64,
     n_fetched: u64,
     due: Work,
     pass: Work,
@@ -158,8 +159,9 @@ impl Agent {
             hasher,
             controller,
             now,
-            pass_every: FIRST_PASS_EVERY,
+            is_filled: false,
             passed_at: now,
+            n_passed: 0,
             n_fetched,
             due,
             pass,
@@ -220,8 +222,10 @@ impl Agent {
                 self.due.add(begun, self.crawldb.totals().queued - before);
             }
             self.fetch_queued();
-            if self.now.since(self.passed_at) >= self.pass_every {
-                self.passed_at = self.now;
+            let n_pages = self.crawldb.totals().scheduled;
+            let is_due = self.now.since(self.passed_at) >= PASS_EVERY && self.is_filled;
+            if is_due || n_pages >= GROWTH * self.n_passed {
+                (self.passed_at, self.n_passed) = (self.now, n_pages);
                 self.step_pass();
             }
         }
