@@ -4,7 +4,7 @@
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default one million), `CRIVELLO_BENCH_DIR` the
 //! directory. The pages are found and fetched within ten simulated days, then the state is opened
-//! again, and a day passes.
+//! again, and some days pass.
 
 #![expect(
     clippy::print_stdout,
@@ -33,6 +33,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// Simulated days after the state is opened again.
+const DAYS: u32 = 2;
 /// Time within which all pages are found, and the mean time between two fetches of a page.
 const INTERVAL: Duration = Duration::from_secs(10 * 86_400);
 const PAGES_A_HOST: u64 = 1_000;
@@ -40,7 +42,7 @@ const PAGES_A_HOST: u64 = 1_000;
 const PAGES_AT_ONCE: u64 = 20_000;
 /// Simulated time between two looks at what is due, and between two passes over all due times.
 const STEP: Duration = Duration::from_secs(1_800);
-const PASS_EVERY: Duration = Duration::from_secs(12 * 3_600);
+const PASS_EVERY: Duration = DAY;
 /// Growth of the number of pages, as a ratio, after which a pass begins at once.
 const GROWTH: u64 = 2;
 
@@ -72,14 +74,14 @@ fn main() {
     println!("opened again in {:.0?}, {} MiB", begun.elapsed(), memory("VmRSS:") >> 20);
     let begun = Instant::now();
     agent.is_filled = true;
-    agent.run_until(now + DAY);
+    agent.run_until(now + DAYS * DAY);
     println!(
-        "a day: {} fetches of {:.0} in the budget, in {:.1?}\n\
+        "{DAYS} days: {} fetches of {:.0} in the budget, in {:.1?}\n\
          queued again: {}\n\
          passes over all due times: {}\n\
          memory {} MiB",
         agent.n_fetched,
-        agent.budget() * DAY.as_secs_f64(),
+        agent.budget() * f64::from(DAYS) * DAY.as_secs_f64(),
         begun.elapsed(),
         agent.due,
         agent.pass,
