@@ -191,6 +191,8 @@ fn old_archive_files_are_deleted_and_every_kept_revisit_has_its_original() {
     let changes = Changes { never: 1.0, ..Changes::default() };
     let scene = Scene::new(spec().changes(changes))
         .delays("20ms", "0ms")
+        .set("fetch.connect-timeout=1s")
+        .set("fetch.first-byte-timeout=1s")
         .set("fetch.total-timeout=1s")
         .set("recrawl.policy=fixed")
         .set("recrawl.interval=1s")
