@@ -59,8 +59,9 @@ pub struct Cluster {
     deadline: Duration,
     /// URLs that must be fetched, computed on first use.
     due: OnceCell<HashSet<String>>,
-    /// Member of each process, including ended ones.
-    names: HashMap<u32, String>,
+    /// Members by the number of their process, including ended ones, each with its start in the time of
+    /// the web's log. In an hour of faults, the system gives the same number again.
+    names: HashMap<u32, Vec<(u64, String)>>,
     /// Agents whose disks were deleted.
     lost: HashSet<String>,
     allowed_log_lines: Vec<&'static str>,
@@ -232,7 +233,8 @@ impl Cluster {
         if !self.anonymous {
             self.web.callers().add(process.id());
         }
-        self.names.insert(process.id(), name.to_owned());
+        let started = self.web.log().now().0;
+        self.names.entry(process.id()).or_default().push((started, name.to_owned()));
         self.member(name).process = Some(process);
         self.until(&format!("{name} listens"), |cluster| {
             let member = cluster.member(name);

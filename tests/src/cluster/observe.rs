@@ -91,7 +91,10 @@ impl Cluster {
     #[must_use]
     pub fn name_of(&self, entry: &Entry) -> Option<&str> {
         assert!(!self.anonymous, "the web does not identify connections: the cluster is anonymous");
-        self.names.get(&entry.process?).map(String::as_str)
+        let names = self.names.get(&entry.process?)?;
+        // A process sends nothing within its first millisecond, in which it is entered here.
+        let is_before = |(started, _): &&(u64, String)| *started <= entry.start;
+        names.iter().rev().find(is_before).map(|(_, name)| name.as_str())
     }
 
     /// Returns the judge of this web at the pace of this crawl.
