@@ -6,7 +6,8 @@
 //! there. While the disk is full the writer retries: nothing is dropped, and fetching stops because
 //! the pipeline is full.
 
-pub use archive::{KeptArchive, check_archive, open_archive};
+pub use archive::{check_archive, open_archive};
+pub use kept_archive::KeptArchive;
 
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
@@ -456,6 +457,7 @@ mod archive_periods;
 mod cluster;
 mod disk_space;
 mod keep;
+mod kept_archive;
 mod recrawl;
 mod settings;
 mod sieve_warning;

@@ -1,0 +1,54 @@
+//! The archive of the writer: its files are deleted once no synced commit needs them.
+
+use super::archive_periods::ArchivePeriods;
+use crivello_archive::{ArchiveError, ArchiveWriter};
+
+/// The archive, and which of its files are kept.
+pub struct KeptArchive {
+    /// Writer of its files.
+    pub writer: ArchiveWriter,
+    /// Its periods.
+    pub periods: ArchivePeriods,
+    /// True if it was reported that old files cannot be deleted.
+    pub is_reported: bool,
+    /// Serial number before which the last commit needs no file; of the last synced commit; and before
+    /// which all files are deleted.
+    committed: u32,
+    synced: u32,
+    deleted: u32,
+}
+
+impl KeptArchive {
+    /// Creates an archive with these periods.
+    pub const fn new(writer: ArchiveWriter, periods: ArchivePeriods) -> Self {
+        Self { writer, periods, is_reported: false, committed: 0, synced: 0, deleted: 0 }
+    }
+
+    /// Notes that a commit with the position and the periods is written.
+    pub fn on_committed(&mut self) {
+        self.committed = self.periods.first_kept().min(self.writer.last_file().unwrap_or(0));
+    }
+
+    /// Notes that the last commit is synced: after a power cut, no earlier position counts.
+    pub const fn on_synced(&mut self) {
+        self.synced = self.committed;
+    }
+
+    /// Deletes the files that no synced commit needs.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]; may be repeated.
+    pub fn delete_dropped(&mut self) -> Result<(), ArchiveError> {
+        if self.synced > self.deleted {
+            let files = self.writer.delete_before(self.synced)?;
+            self.deleted = self.synced;
+            if files > 0 {
+                tracing::info!(
+                    files,
+                    "deleted the oldest archive files (archive.keep-age, archive.keep-size)"
+                );
+            }
+        }
+        Ok(())
+    }
+}
