@@ -66,7 +66,8 @@ fn a_person_decides_about_agents_that_nobody_else_can_judge() {
         cluster.kill9(name);
     }
     cluster.launch("c");
-    cluster.until("a and b are silent", |c| c.run_ok(&["status"]).contains("b has been silent"));
+    cluster
+        .until("a and b are silent", |c| c.run_ok(&["status"]).contains("b has been without news"));
     assert_eq!(cluster.state("a").as_deref(), Some("active"), "a was declared dead");
     cluster.run_ok(&["declare-dead", "a", "--confirm"]);
     // Leases that a granted have expired then: b can be declared dead as well.
