@@ -10,8 +10,8 @@
 //! cause oscillation; an agent that holds an old report is off by what the demand has changed since.
 //! The correction compares measured fetches with the demand at the thresholds that were in force when
 //! they were made, so it does not depend on the threshold either. Visits that hints brought about are
-//! an exception: their measured rate is taken for that at the present threshold. They are at most four
-//! for each other visit in a report, so they move the threshold by a bounded amount.
+//! an exception: their measured rate is taken for that at the present threshold. They are at most
+//! nineteen for each other visit in a report, so they move the threshold by a bounded amount.
 //!
 //! When a budget changes, an agent joins or one leaves, the threshold follows at once, and the due times
 //! that are stored follow it in a pass (see [`crate::threshold_history`]).

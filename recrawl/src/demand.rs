@@ -22,12 +22,13 @@ pub const REPORT_POINTS: usize = 24;
 /// Bounds of the slope by which a report is continued beyond its thresholds: that of the logarithm of
 /// the demand by the logarithm of the threshold.
 const SLOPES: (f64, f64) = (-2.0, -0.3);
-/// The same slope for visits that hints bring about. They hardly depend on the threshold, until pages are
+/// Slope, likewise, for visits that hints bring about. They hardly depend on the threshold, until pages are
 /// given up.
 const HINTED_SLOPE: f64 = -0.1;
 /// Hinted visits for each other one that a report has at most. With more, hints exceed the budget, and the
-/// other pages are still fetched at a fifth of it: without the bound, no threshold would be high enough.
-const HINTED_MAX: f64 = 4.0;
+/// other pages are still fetched at a twentieth of it: without the bound, no threshold would be high
+/// enough.
+const HINTED_MAX: f64 = 19.0;
 
 /// Returns a threshold of the grid: `2^(point/8 − 18)`, in units of weight times seconds. The lowest is
 /// for few pages that hardly change and may be fetched each second, the highest for intervals of
@@ -190,7 +191,7 @@ mod tests {
     use crate::signals::SignalModel;
 
     #[test]
-    fn hinted_visits_above_the_budget_leave_a_fifth_of_it_to_the_others() {
+    fn hinted_visits_above_the_budget_leave_a_twentieth_of_it_to_the_others() {
         let policy = ThresholdPolicy::new(Objective::Harmonic, 60.0, 3e7);
         let (prior, signals) = (RateDistribution::unknown(864_000.0), SignalModel::NONE);
         let page = PageHistory::first(
@@ -211,7 +212,7 @@ mod tests {
                 threshold = controller.threshold().unwrap();
             }
             let others = sums.report(0, 0, threshold, RateCorrection { factor: 1.0, hinted: 0.0 });
-            let expected = (budget - hinted).max(budget / 5.0);
+            let expected = (budget - hinted).max(budget / 20.0);
             let ratio = others.at(threshold) / expected;
             assert!((0.95..1.05).contains(&ratio), "{ratio} with {hinted} hinted");
             controller = ThresholdController::new(budget);

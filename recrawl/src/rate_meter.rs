@@ -49,7 +49,7 @@ pub struct RateMeter {
     last_hinted: f64,
 }
 
-/// What was measured, as a correction of the demand of the model.
+/// Correction of the demand of the model, as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateCorrection {
     /// Factor by which the demand has to be multiplied to yield the measured rate of other visits.

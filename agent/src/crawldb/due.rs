@@ -162,10 +162,9 @@ impl DueScan {
         now: Timestamp,
         batch: &mut Batch,
     ) -> Result<Option<DemandReport>, DiskError> {
-        let n_scheduled = frontier.totals.scheduled.max(1);
         let mut pass = self.pass.take().unwrap_or_else(|| Pass {
             begun: now,
-            share: (PAGES_ADDED_UP as f64 / n_scheduled as f64).min(1.0),
+            share: (PAGES_ADDED_UP as f64 / frontier.totals.scheduled.max(1) as f64).min(1.0),
             number: recrawl.next_pass(),
             from: Vec::new(),
             moves: recrawl.begin_pass(now),

@@ -142,7 +142,7 @@ impl Writer {
     /// Runs until the crawl is over, then closes the archive and the database.
     pub fn run(mut self) {
         self.report_totals();
-        self.publish_oldest_original();
+        self.publish_oldest_original(&self.shared.live.latest().live.archive);
         let end = self.work().and_then(|how| {
             let saves = !self.shared.lifecycle.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }

@@ -40,7 +40,7 @@ pub struct ArchivePeriods {
     is_changed: bool,
 }
 
-/// What is known about the archive's files.
+/// Sizes of the archive's files, and the last of them.
 #[derive(Clone, Copy, Debug)]
 pub struct ArchiveFiles<'a> {
     /// Bytes of each file by its serial number.

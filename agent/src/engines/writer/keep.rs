@@ -14,12 +14,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 impl Writer {
     /// Begins the next period of the archive if it is due, and deletes files that need not be kept.
     pub(super) fn keep_archive(&mut self, now: Timestamp) -> Result<(), WriterError> {
-        let keep = self.shared.live.latest().live.archive.clone();
-        if keep == Archive::default() {
+        let settings = self.shared.live.latest();
+        let keep = &settings.live.archive;
+        if *keep == Archive::default() {
             self.stores.archive.periods.stop_withholding();
         } else if now.since(self.archive_checked_at) >= LOOK_EVERY {
             self.archive_checked_at = now;
-            if let Err(error) = self.look_at_archive(&keep, now)? {
+            if let Err(error) = self.look_at_archive(keep, now)? {
                 if !std::mem::replace(&mut self.stores.archive.is_reported, true) {
                     tracing::warn!(%error, "old archive files cannot be deleted; trying again");
                 }
@@ -27,14 +28,14 @@ impl Writer {
                 self.stores.archive.is_reported = false;
             }
         }
-        self.publish_oldest_original();
+        self.publish_oldest_original(keep);
         Ok(())
     }
 
     /// Tells fetchers and parsers to which captures new revisits may refer.
-    pub(super) fn publish_oldest_original(&self) {
+    pub(super) fn publish_oldest_original(&self, keep: &Archive) {
         let periods = &self.stores.archive.periods;
-        let is_limited = self.shared.live.latest().live.archive != Archive::default();
+        let is_limited = *keep != Archive::default();
         // From the first period on, revisits do not refer to archives of other agents.
         let least = if is_limited { Timestamp(1) } else { Timestamp::ZERO };
         let at = periods.oldest_original().max(least);
@@ -49,12 +50,11 @@ impl Writer {
     ) -> Result<Result<(), ArchiveError>, WriterError> {
         let archive = &mut self.stores.archive;
         let sizes = match keep.keep_size.0 {
-            0 => Ok(BTreeMap::new()),
-            _ => archive.writer.file_sizes(),
-        };
-        let sizes = match sizes {
-            Ok(sizes) => sizes,
-            Err(error) => return Ok(Err(error)),
+            0 => BTreeMap::new(),
+            _ => match archive.writer.file_sizes() {
+                Ok(sizes) => sizes,
+                Err(error) => return Ok(Err(error)),
+            },
         };
         // Requests that began before references were withheld end within this time.
         let wait = self.shared.settings.fetch.total_timeout;
