@@ -102,7 +102,7 @@ async fn room(server: SocketAddr) {
 fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
     let origin = Origin { scheme: Scheme::Http, port: server.port() };
     let urls = pages.map(|n| Queued {
-        queue_key: QueueKey { priority: 0, seq: u64::from(n) },
+        queue_key: QueueKey { priority: 0, seq: u64::from(n), ..QueueKey::default() },
         hash: UrlHash(u64::from(n)),
         origin,
         path: format!("/page/{n}").into(),

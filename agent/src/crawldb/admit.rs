@@ -4,7 +4,7 @@
 use super::CrawlDb;
 use super::hosts::Map;
 use super::shares::refuse;
-use crate::messages::{Found, Queued, SieveResult};
+use crate::messages::{Found, SieveResult};
 use crate::storage::facts::as_queued;
 use crate::storage::values::UrlOutcome;
 use crate::storage::{Batch, DiskError};
@@ -67,8 +67,8 @@ impl CrawlDb {
             return Ok(Err(reason));
         }
         self.frontier.totals.seen += 1;
-        let queue_key = self.frontier.next_queue_key(url.priority);
-        let queued = Queued { queue_key, ..as_queued(url) };
+        let mut queued = as_queued(url);
+        queued.queue_key = self.frontier.next_queue_key(&queued);
         self.frontier.enqueue(batch, url.host, &queued)?;
         Ok(Ok(true))
     }

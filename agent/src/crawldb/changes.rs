@@ -1,6 +1,6 @@
 //! Log of a commit's row changes as facts, for the replicas of the rows.
 
-use crate::messages::{Fact, Queued, RobotsRecord};
+use crate::messages::{Fact, PRIORITY_LAST, Queued, RobotsRecord};
 use crate::storage::values::{HostRow, UrlOutcome};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
@@ -103,7 +103,11 @@ pub fn elsewhere(mut outcome: UrlOutcome) -> UrlOutcome {
 
 /// Returns a queued URL as another agent stores it.
 pub fn queued_elsewhere(mut url: Queued) -> Queued {
-    url.queue_key = url.queue_key.for_others();
+    if url.queue_key.is_pending() {
+        // For others it waits, as the last one of its host.
+        url.queue_key.priority = PRIORITY_LAST;
+    }
+    url.queue_key.queue = url.queue();
     url.revisit = url.revisit.map(|revisit| Box::new(revisit.elsewhere()));
     url
 }

@@ -3,7 +3,7 @@
 
 use super::blocked_hosts::BlockedHosts;
 use super::changes::is_limit;
-use super::frontier::{END_OF_QUEUE, Frontier};
+use super::frontier::{END_OF_QUEUES, Frontier};
 use super::recrawl::RecrawlState;
 use crate::messages::{QueueKey, Queued};
 use crate::storage::values::{UrlOutcome, decode_queued};
@@ -105,7 +105,7 @@ fn drop_rows(
     room: usize,
 ) -> Result<(usize, bool), DiskError> {
     let from = keys::frontier(host, QueueKey::default());
-    let last = keys::frontier(host, END_OF_QUEUE);
+    let last = keys::frontier(host, END_OF_QUEUES);
     let (mut rows, mut done) = (Vec::new(), true);
     frontier.disk.walk(Family::Frontier, &from, &last, |key, value| {
         done = rows.len() < room;

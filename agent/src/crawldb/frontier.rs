@@ -6,7 +6,7 @@ use super::group_table::GroupTable;
 use super::host_in_memory::HostInMemory;
 use super::hosts::HostTable;
 use super::totals::Totals;
-use crate::messages::{Finder, PRIORITY_PENDING, QueueKey, Queued, Revisit, RobotsRecord};
+use crate::messages::{Finder, QueueKey, QueueKind, Queued, Revisit, RobotsRecord};
 use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
 use crivello_common::config::Limits;
@@ -18,7 +18,7 @@ use crivello_common::view::AgentId;
 use std::sync::Arc;
 
 /// Upper bound of the queue keys of a host's queued URLs.
-pub const END_OF_QUEUE: QueueKey = QueueKey { priority: PRIORITY_PENDING, seq: 0 };
+pub const END_OF_QUEUES: QueueKey = QueueKind::Pending.start();
 
 /// The rows of hosts and URLs.
 #[derive(Debug)]
@@ -39,6 +39,9 @@ pub struct Frontier {
     pub dropping: Vec<HostKey>,
     /// Place of the scan of `due`.
     pub due: DueCursor,
+    /// True if only URLs are handed out that were fetched before, because the limit of pages is
+    /// reached.
+    pub only_again: bool,
 }
 
 /// Place of the scan of `due`, which goes back when a key is written before it.
@@ -93,11 +96,16 @@ impl Frontier {
         Ok(robots)
     }
 
-    /// Returns the next queue key of a priority, in the order of first appearance.
-    pub fn next_queue_key(&mut self, priority: u8) -> QueueKey {
+    /// Returns the next number in the order of appearance.
+    pub const fn next_seq(&mut self) -> u64 {
         let seq = self.totals.next_seq;
         self.totals.next_seq += 1;
-        QueueKey { priority, seq }
+        seq
+    }
+
+    /// Returns the last place of the queue in which a URL waits, within its priority.
+    pub fn next_queue_key(&mut self, url: &Queued) -> QueueKey {
+        QueueKey { queue: url.queue(), priority: url.queue_key.priority, seq: self.next_seq() }
     }
 
     /// Moves a queued URL that is not handed out to another priority. Both rows keep its number, so
@@ -107,7 +115,7 @@ impl Frontier {
         batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
         self.write_queued(batch, host, &Queued { queue_key: moved, ..url.clone() });
         if let Some(entry) = self.hosts.get_mut(host) {
-            entry.cursor = entry.cursor.min(moved);
+            entry.cursors.include(moved);
         }
     }
 
@@ -122,12 +130,14 @@ impl Frontier {
         self.totals.queued_again += u64::from(url.generation() > 0);
         self.write_queued(batch, host, url);
         let bytes = url.path.len() as u64;
-        let changes = &mut self.changes;
+        let (changes, only_again) = (&mut self.changes, self.only_again);
         let change = self.hosts.change(host, |entry| {
             changes.queued(host, &entry.row.name, url);
             entry.row.queued += 1;
             entry.row.queued_bytes += bytes;
-            entry.cursor = entry.cursor.min(url.queue_key);
+            entry.cursors.include(url.queue_key);
+            // The scan of `schedule` may have passed a host that had nothing to be fetched again.
+            entry.reschedule |= only_again;
             entry.recount()
         });
         self.groups.change(host.group, |group| {
@@ -156,7 +166,7 @@ impl Frontier {
     pub fn requeue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.retries += 1;
         let again = Queued {
-            queue_key: self.next_queue_key(url.queue_key.priority),
+            queue_key: self.next_queue_key(url),
             attempts: url.attempts.saturating_add(1),
             ..url.clone()
         };
@@ -199,7 +209,7 @@ impl Frontier {
         url: &Queued,
     ) -> Result<Queued, DiskError> {
         self.forget_due(batch, UrlKey { group: host.group, url: url.hash }, outcome);
-        let queue_key = self.next_queue_key(url.queue_key.priority);
+        let queue_key = self.next_queue_key(url);
         let url = Queued { queue_key, ..url.clone() };
         self.enqueue(batch, host, &url)?;
         Ok(url)

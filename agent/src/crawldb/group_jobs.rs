@@ -5,7 +5,7 @@
 
 use super::GroupRows;
 use super::frontier::Frontier;
-use crate::messages::{PRIORITY_PENDING, Queued};
+use crate::messages::Queued;
 use crate::storage::values::{HostRow, Seen, decode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
 use crivello_common::config::Politeness;
@@ -327,7 +327,7 @@ impl GroupJob {
             batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
             batch.delete(Family::Seen, &keys::seen(UrlKey { group, url: url.hash }));
             frontier.totals.seen -= 1;
-            if url.queue_key.priority != PRIORITY_PENDING {
+            if !url.queue_key.is_pending() {
                 frontier.take_from_queue(host, &url)?;
             }
         }

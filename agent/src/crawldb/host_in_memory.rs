@@ -2,7 +2,7 @@
 //! commit, or is touched by the current commit.
 
 use super::join::join_states;
-use crate::messages::{Finder, QueueKey};
+use crate::messages::{Finder, QueueKey, QueueKind};
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;
@@ -25,8 +25,7 @@ pub struct HostInMemory {
     pub parked: bool,
     /// Queue keys handed to the workbench whose pages have not been committed; sorted.
     pub checked_out: Vec<QueueKey>,
-    /// Queue key before which all rows of the queue are handed out.
-    pub cursor: QueueKey,
+    pub cursors: QueueCursors,
     /// Number of pages that the domain's limit has reserved for this host.
     pub reserved_pages: u64,
     /// Reason for which the queue is discarded, and whether later URLs are refused, too.
@@ -40,6 +39,53 @@ pub struct HostInMemory {
 }
 
 const _: () = assert!(size_of::<HostInMemory>() <= 240);
+
+/// For each queue of URLs to fetch, the key before which all of its rows are handed out.
+#[derive(Debug)]
+pub struct QueueCursors {
+    new: QueueKey,
+    again: QueueKey,
+}
+
+impl Default for QueueCursors {
+    fn default() -> Self {
+        Self { new: QueueKind::New.start(), again: QueueKind::Again.start() }
+    }
+}
+
+impl QueueCursors {
+    /// Returns the key from which on a queue has rows to hand out.
+    #[must_use]
+    pub const fn of(&self, queue: QueueKind) -> QueueKey {
+        match queue {
+            QueueKind::New => self.new,
+            QueueKind::Again => self.again,
+            QueueKind::Pending => queue.start(),
+        }
+    }
+
+    fn of_mut(&mut self, queue: QueueKind) -> Option<&mut QueueKey> {
+        match queue {
+            QueueKind::New => Some(&mut self.new),
+            QueueKind::Again => Some(&mut self.again),
+            QueueKind::Pending => None,
+        }
+    }
+
+    /// Moves a cursor back to a row that can be handed out.
+    pub fn include(&mut self, key: QueueKey) {
+        if let Some(cursor) = self.of_mut(key.queue) {
+            *cursor = key.min(*cursor);
+        }
+    }
+
+    /// Moves a cursor beyond a row that is handed out, as are all before it.
+    pub fn pass(&mut self, key: QueueKey) {
+        if let Some(cursor) = self.of_mut(key.queue) {
+            *cursor = QueueKey { seq: key.seq + 1, ..key };
+        }
+    }
+}
 
 /// Change of the class for which a host counts in the row of its group, as
 /// [`HostRow::counts_as`] returns it.
@@ -131,7 +177,7 @@ impl HostInMemory {
     pub fn take_back_all(&mut self, unused: &[QueueKey]) {
         for &queue_key in unused {
             self.take_back(queue_key);
-            self.cursor = self.cursor.min(queue_key);
+            self.cursors.include(queue_key);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Joins of values; each is commutative, associative and idempotent.
 
-use crate::messages::{PRIORITY_PENDING, Queued, RobotsRecord};
+use crate::messages::{Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::HostState;
@@ -50,7 +50,7 @@ pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
         ours.kind = theirs.kind;
     }
     ours.finder = ours.finder.min(theirs.finder);
-    if ours.queue_key.priority != PRIORITY_PENDING {
+    if !ours.queue_key.is_pending() {
         ours.queue_key.priority = ours.queue_key.priority.min(theirs.queue_key.priority);
     }
     is_other || before != state(ours)

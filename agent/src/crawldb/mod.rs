@@ -131,6 +131,7 @@ impl CrawlDb {
             robots: Vec::new(),
             dropping: Vec::new(),
             due: DueCursor::default(),
+            only_again: false,
             disk: disk.clone(),
         };
         Ok(Self {
@@ -255,6 +256,12 @@ impl CrawlDb {
     ) -> Result<Option<Timestamp>, DiskError> {
         let parts = (&mut self.group_rows, &self.blocked_hosts, &self.group_jobs);
         self.server.serve(&mut self.frontier, parts, now, may_fetch, out)
+    }
+
+    /// Sets whether only URLs are handed out that were fetched before, because the limit of pages is
+    /// reached.
+    pub fn set_only_again(&mut self, only_again: bool) {
+        self.server.set_only_again(&mut self.frontier, only_again);
     }
 
     /// Makes the next scan include skipped hosts, because a group can be fetched now that could not

@@ -1,11 +1,11 @@
 //! Pages that are archived, and whose links are not acknowledged by their owners yet.
 //!
 //! This agent does not fetch such a page again; for other agents it is still queued. Its row stays in
-//! `frontier` behind all queued URLs ([`PRIORITY_PENDING`]) and takes no memory. If this agent is
+//! `frontier` behind all queued URLs and takes no memory. If this agent is
 //! lost, another one fetches the page again and finds its links again.
 
 use super::frontier::Frontier;
-use crate::messages::{PRIORITY_PENDING, PendingPage, Queued};
+use crate::messages::{PendingPage, QueueKey, Queued};
 use crate::storage::values::{Seen, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::hash::HostKey;
@@ -18,7 +18,7 @@ pub fn hold_until_acked(
     row: &Queued,
     outcome: UrlOutcome,
 ) -> Result<PendingPage, DiskError> {
-    let queue_key = frontier.next_queue_key(PRIORITY_PENDING);
+    let queue_key = QueueKey::pending(frontier.next_seq());
     let behind = Queued { queue_key, ..row.clone() };
     batch.delete(Family::Frontier, &keys::frontier(host, row.queue_key));
     frontier.write_queued(batch, host, &behind);

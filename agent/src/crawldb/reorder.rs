@@ -7,7 +7,7 @@
 
 use super::frontier::Frontier;
 use super::group_jobs::GroupJobs;
-use crate::messages::{LinkKind, PRIORITY_DEFAULT, PRIORITY_PENDING, Queued};
+use crate::messages::{LinkKind, PRIORITY_DEFAULT, Queued};
 use crate::storage::values::decode_queued;
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use crivello_common::fields::priority::PriorityRule;
@@ -80,7 +80,7 @@ impl Reorder {
             }
             n_rows += 1;
             let (host, queue_key) = keys::read_frontier(key)?;
-            if queue_key.priority != PRIORITY_PENDING && !jobs.is_deleting(host.group) {
+            if !queue_key.is_pending() && !jobs.is_deleting(host.group) {
                 rows.push((host, decode_queued(queue_key, value)?));
                 hosts.push(host);
             }

@@ -3,13 +3,13 @@
 use super::GroupRows;
 use super::blocked_hosts::BlockedHosts;
 use super::changes::is_limit;
-use super::frontier::{END_OF_QUEUE, Frontier};
+use super::frontier::Frontier;
 use super::group_jobs::GroupJobs;
 use super::host_in_memory::HostInMemory;
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
-use crate::messages::{DueHost, Finder, QueueKey, Queued, RobotsRecord, ToWorkbench};
+use crate::messages::{DueHost, Finder, QueueKind, Queued, RobotsRecord, ToWorkbench};
 use crate::storage::values::decode_queued;
-use crate::storage::{DiskError, Family, keys};
+use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::time::Timestamp;
@@ -48,6 +48,9 @@ pub(super) struct Server {
     cursor: [u8; keys::SCHEDULE],
     /// First key of `schedule` that was skipped because its group may not be fetched.
     first_skipped: Option<[u8; keys::SCHEDULE]>,
+    /// First key of `schedule` that was skipped because its host has only URLs that were never fetched,
+    /// while the limit of pages is reached.
+    first_new: Option<[u8; keys::SCHEDULE]>,
     window_urls_max: u64,
 }
 
@@ -108,7 +111,11 @@ impl Server {
         let may_fetch: MayFetch<'_> = &mut may_fetch;
         for host in std::mem::take(&mut self.refills) {
             let (urls, more) = match may_fetch(host.group, group_rows)? {
-                true => self.read_window(frontier, host, u64::MAX)?,
+                // The workbench knows the number of pages that are left.
+                true => match self.new_left(frontier, host)? {
+                    Err(Some(_)) => self.read_window(frontier, host, 0)?,
+                    _ => self.read_window(frontier, host, u64::MAX)?,
+                },
                 false => (Vec::new(), false),
             };
             out.push(ToWorkbench::MoreUrls { host, urls, more });
@@ -122,8 +129,12 @@ impl Server {
                 out.push(ToWorkbench::NotOwned { host });
             }
         }
-        let mut next = None;
+        let (mut next, mut n_unused) = (None, 0);
         while self.wanted > 0 {
+            if n_unused >= SKIPPED_MAX {
+                self.requested = true;
+                break;
+            }
             let due;
             (due, next) = self.find_due(frontier, group_rows, now, may_fetch)?;
             if due.is_empty() {
@@ -137,13 +148,28 @@ impl Server {
                     self.cursor = keys::schedule(at, host);
                     break;
                 }
-                if let Some(note) = self.check_out_host(frontier, blocked, host, now)? {
-                    self.wanted = self.wanted.saturating_sub(note.counts_as());
-                    out.push(ToWorkbench::Due(Box::new(note)));
+                match self.check_out_host(frontier, blocked, (at, host), now)? {
+                    Some(note) => {
+                        self.wanted = self.wanted.saturating_sub(note.counts_as());
+                        out.push(ToWorkbench::Due(Box::new(note)));
+                    }
+                    None => n_unused += 1,
                 }
             }
         }
         Ok(next)
+    }
+
+    /// Sets whether only URLs are handed out that were fetched before, because the limit of pages is
+    /// reached.
+    pub fn set_only_again(&mut self, frontier: &mut Frontier, only_again: bool) {
+        if std::mem::replace(&mut frontier.only_again, only_again)
+            && !only_again
+            && let Some(first) = self.first_new.take()
+        {
+            self.cursor = self.cursor.min(first);
+            self.requested = true;
+        }
     }
 
     /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
@@ -203,15 +229,14 @@ impl Server {
 
     /// Checks a host out to the workbench; `None` if nothing of it can be fetched at the moment.
     fn check_out_host(
-        &self,
+        &mut self,
         frontier: &mut Frontier,
         blocked: &BlockedHosts,
-        host: HostKey,
+        (at, host): Scheduled,
         now: Timestamp,
     ) -> Result<Option<DueHost>, DiskError> {
         let Some(entry) = frontier.hosts.get(host) else { return Ok(None) };
-        let closed = entry.row.closed;
-        if let Some(reason) = closed.filter(|&reason| !is_limit(reason)) {
+        if let Some(reason) = entry.row.closed.filter(|&reason| !is_limit(reason)) {
             // One agent's facts closed it, another agent's facts filled its queue.
             frontier.drop_host(host, reason, true);
             return Ok(None);
@@ -221,18 +246,11 @@ impl Server {
             frontier.drop_host(host, Discard::Blocked, false);
             return Ok(None);
         }
-        let pages_left = match closed {
-            Some(reason) => Err(Some(reason)),
-            None => self.pages_left(frontier, host)?,
-        };
-        let pages_left = match pages_left {
-            Ok(pages_left) => pages_left,
-            // Pages that are counted already are fetched again.
-            Err(Some(reason)) if !self.waits_again(frontier, host)? => {
-                frontier.drop_host(host, reason, true);
-                return Ok(None);
-            }
-            Err(Some(_)) => u64::MAX,
+        let new_left = self.new_left(frontier, host)?;
+        let new_max = match new_left {
+            _ if frontier.only_again => 0,
+            Ok(left) => left,
+            Err(Some(_)) => 0,
             Err(None) => {
                 frontier.hosts.change(host, |entry| {
                     entry.reschedule = true;
@@ -241,32 +259,47 @@ impl Server {
                 return Ok(None);
             }
         };
-        let (urls, more) = self.read_window(frontier, host, pages_left)?;
+        let (urls, more) = self.read_window(frontier, host, new_max)?;
+        if let (true, Err(Some(reason))) = (urls.is_empty(), new_left) {
+            frontier.drop_host(host, reason, true);
+            return Ok(None);
+        }
         let robots = frontier.read_robots(host)?;
-        if !urls.is_empty() && frontier.limits.pages_per_domain_max.is_some() {
+        // Pages that are counted already are fetched again without a limit.
+        let pages_left = if new_max == 0 { u64::MAX } else { new_max };
+        if new_max > 0 && !urls.is_empty() && frontier.limits.pages_per_domain_max.is_some() {
             frontier.hosts.reserve(host, pages_left);
         }
+        let only_again = frontier.only_again;
         let Some(entry) = frontier.hosts.get_mut(host) else { return Ok(None) };
         if urls.is_empty() {
-            if entry.checked_out.is_empty() {
+            if !entry.checked_out.is_empty() {
+                entry.parked = true;
+            } else if only_again {
+                let key = keys::schedule(at, host);
+                self.first_new = Some(self.first_new.map_or(key, |first| first.min(key)));
+            } else {
                 let what = "the queue of a host is shorter than its row in `hosts` records";
                 return Err(DiskError::Row { family: "frontier", what });
             }
-            entry.parked = true;
             return Ok(None);
         }
         entry.on_workbench = true;
         Ok(Some(DueHost { urls, more, pages_left, ..due_without_urls(host, entry, robots) }))
     }
 
-    /// Returns the number of pages that may still be fetched of a host. `Err` contains the limit
-    /// that is reached, or `None` if only pages in flight or reserved for other hosts use it up.
-    fn pages_left(
+    /// Returns the number of pages of a host that may still be fetched for the first time. `Err`
+    /// contains the limit that is reached, or `None` if only pages in flight or reserved for other hosts
+    /// use it up.
+    fn new_left(
         &self,
         frontier: &mut Frontier,
         host: HostKey,
     ) -> Result<Result<u64, Option<Discard>>, DiskError> {
         let Some(entry) = frontier.hosts.get(host) else { return Ok(Err(None)) };
+        if let Some(reason) = entry.row.closed {
+            return Ok(Err(Some(reason)));
+        }
         let on_the_way = entry.checked_out.len() as u64;
         let mut left = u64::MAX;
         if let Some(max) = frontier.limits.pages_per_host_max {
@@ -286,70 +319,79 @@ impl Server {
         Ok(if left == 0 { Err(None) } else { Ok(left) })
     }
 
-    /// Returns true if the next URLs of a host's queue, as many as a window has, were all fetched
-    /// before.
-    fn waits_again(&self, frontier: &Frontier, host: HostKey) -> Result<bool, DiskError> {
-        let Some(entry) = frontier.hosts.get(host) else { return Ok(false) };
-        let (mut again, mut n_rows) = (false, 0);
-        if frontier.totals.queued_again > 0 {
-            let from = keys::frontier(host, QueueKey::default());
-            let end = keys::frontier(host, END_OF_QUEUE);
-            frontier.disk.walk(Family::Frontier, &from, &end, |key, value| {
-                let (_, queue_key) = keys::read_frontier(key)?;
-                if entry.is_checked_out(queue_key) {
-                    return Ok(true);
-                }
-                again = decode_queued(queue_key, value)?.generation() > 0;
-                n_rows += 1;
-                Ok(again && n_rows < WINDOW_MAX)
-            })?;
-        }
-        Ok(again)
-    }
-
     /// Returns the maximum number of URLs of one host in memory, by weight.
     fn window(&self, frontier: &Frontier) -> u64 {
         let share = self.window_urls_max / (frontier.hosts.len() as u64).max(1);
         share.clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
     }
 
-    /// Returns the next URLs of a host's queue, and whether more follow.
+    /// Returns the next URLs of a host, and whether more follow. New URLs, at most `new_max`, and those
+    /// that were fetched before take turns: neither queue waits for the end of the other.
     fn read_window(
         &self,
         frontier: &mut Frontier,
         host: HostKey,
-        most: u64,
+        new_max: u64,
     ) -> Result<(Vec<Queued>, bool), DiskError> {
         let window = usize::try_from(self.window(frontier)).unwrap_or(usize::MAX);
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(window);
+        let new_max = usize::try_from(new_max).unwrap_or(usize::MAX);
+        let new_max = if frontier.only_again { 0 } else { new_max.min(window) };
+        let again_max = if frontier.totals.queued_again > 0 { window } else { 0 };
         let Some(entry) = frontier.hosts.get_mut(host) else { return Ok((Vec::new(), false)) };
-        let mut urls = Vec::with_capacity(most.min(16));
-        if entry.available() == 0 || most == 0 {
-            return Ok((urls, false));
+        if entry.available() == 0 {
+            return Ok((Vec::new(), false));
         }
-        let from = keys::frontier(host, entry.cursor);
-        let end = keys::frontier(host, END_OF_QUEUE);
-        let checked_out = &*entry;
-        let mut weight = 0;
-        frontier.disk.walk(Family::Frontier, &from, &end, |key, value| {
-            let (_, queue_key) = keys::read_frontier(key)?;
-            if !checked_out.is_checked_out(queue_key) {
-                let url = decode_queued(queue_key, value)?;
-                weight += url.weight();
-                urls.push(url);
-            }
-            Ok(urls.len() < most && weight < window)
-        })?;
-        urls.shrink_to_fit();
+        let mut head = |queue, most| head_of(&frontier.disk, (host, entry), queue, (most, window));
+        let (new, again) = (head(QueueKind::New, new_max)?, head(QueueKind::Again, again_max)?);
+        let urls = in_turn(new, again, window);
         entry.checked_out.reserve_exact(urls.len());
         for url in &urls {
             entry.check_out(url.queue_key);
-        }
-        if let Some(last) = urls.last() {
-            entry.cursor = QueueKey { seq: last.queue_key.seq + 1, ..last.queue_key };
+            entry.cursors.pass(url.queue_key);
         }
         Ok((urls, entry.available() > 0))
     }
+}
+
+/// Returns the first URLs of a queue of a host that are not handed out: at most `most`, until they have the
+/// weight `window`.
+fn head_of(
+    disk: &Database,
+    (host, entry): (HostKey, &HostInMemory),
+    queue: QueueKind,
+    (most, window): (usize, usize),
+) -> Result<Vec<Queued>, DiskError> {
+    let (mut urls, mut weight) = (Vec::new(), 0);
+    if most == 0 {
+        return Ok(urls);
+    }
+    let from = keys::frontier(host, entry.cursors.of(queue));
+    let end = keys::frontier(host, queue.end());
+    disk.walk(Family::Frontier, &from, &end, |key, value| {
+        let (_, queue_key) = keys::read_frontier(key)?;
+        if !entry.is_checked_out(queue_key) {
+            let url = decode_queued(queue_key, value)?;
+            weight += url.weight();
+            urls.push(url);
+        }
+        Ok(urls.len() < most && weight < window)
+    })?;
+    Ok(urls)
+}
+
+/// Returns URLs of both queues in turn, until they have the weight `window`.
+fn in_turn(new: Vec<Queued>, again: Vec<Queued>, window: usize) -> Vec<Queued> {
+    let (mut queue, mut other) = (new.into_iter(), again.into_iter());
+    let (mut urls, mut weight) = (Vec::new(), 0);
+    while weight < window
+        && let Some(url) = queue.next().or_else(|| other.next())
+    {
+        weight += url.weight();
+        urls.push(url);
+        std::mem::swap(&mut queue, &mut other);
+    }
+    urls.shrink_to_fit();
+    urls
 }
 
 /// Returns a host that is requested because another host's robots.txt redirects to it. Its

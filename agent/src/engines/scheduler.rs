@@ -184,6 +184,7 @@ impl Scheduler {
 
     /// Hands out visits. Returns true if another visit could begin, given a host.
     fn dispatch(&mut self, now: Timestamp) -> bool {
+        self.workbench.set_only_again(self.shared.fetches_only_again());
         let visits_max = self.shared.settings.fetch.visits_max as usize;
         let mut handed_out = false;
         let mut open;
@@ -217,7 +218,7 @@ impl Scheduler {
             && shared.live.revision() == shared.live.in_force()
             && !shared.status.disk_full.load(Relaxed)
             && shared.pipeline.has_room()
-            && shared.page_budget.any()
+            && (shared.page_budget.any() || self.workbench.is_only_again())
     }
 
     fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
@@ -299,7 +300,7 @@ impl Scheduler {
     /// Reports to the writer once nothing more will be fetched in this run and the last visit has
     /// ended.
     fn report_idle(&mut self) -> Result<(), ()> {
-        let limit = self.shared.page_budget.is_used_up();
+        let limit = self.shared.page_budget.is_used_up() && !self.workbench.is_only_again();
         let stopping = self.shared.lifecycle.is_stopping();
         if !limit {
             // The limit may have been raised.

@@ -377,6 +377,7 @@ impl Writer {
     /// Sends the workbench the hosts and URLs that it requested.
     fn serve(&mut self, now: Timestamp) -> Result<(), WriterError> {
         if self.replies.is_empty() && (now >= self.serve_at || self.stores.crawldb.is_requested()) {
+            self.stores.crawldb.set_only_again(self.shared.fetches_only_again());
             let mut notes = Vec::new();
             let replication = &mut self.replication;
             let mut may_fetch =

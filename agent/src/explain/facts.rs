@@ -81,6 +81,8 @@ pub enum PageLimitState {
     Open,
     /// This agent has used up its share, and may be given more.
     QuotaUsed,
+    /// The limit is reached, and pages are fetched that were fetched before.
+    OnlyAgain,
     /// The limit is reached.
     Reached,
 }

@@ -128,6 +128,12 @@ fn paused(f: &Facts<'_>) -> Option<Reason> {
 fn limit(f: &Facts<'_>) -> Option<Reason> {
     match f.crawl.page_limit {
         PageLimitState::Open => None,
+        PageLimitState::OnlyAgain => {
+            // A host that is due, and has nothing to be fetched again, is left on disk.
+            let scheduled = f.row.and_then(|row| row.scheduled).filter(|&at| at <= f.now);
+            let is_left = scheduled.is_some() && f.workbench.is_none();
+            is_left.then_some(Reason::PageLimit(wait::PageLimit {}))
+        }
         PageLimitState::Reached => Some(Reason::PageLimit(wait::PageLimit {})),
         PageLimitState::QuotaUsed => Some(Reason::PageQuota(wait::PageQuota {})),
     }

@@ -182,7 +182,7 @@ mod tests {
         let validators = Validators { etag: Some("\"a\"".into()), last_modified: None };
         let revisit = Revisit { capture: Some(capture), validators, ..Revisit::default() };
         let row = Queued {
-            queue_key: QueueKey { priority: PRIORITY_DEFAULT, seq: 1 },
+            queue_key: QueueKey { priority: PRIORITY_DEFAULT, ..QueueKey::default() },
             hash: UrlHash::from_bytes([1; 8]),
             origin: Origin { scheme: Scheme::Http, port: 80 },
             path: "/".into(),

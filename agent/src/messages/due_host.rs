@@ -1,6 +1,6 @@
 //! A host that falls due, with the head of its queue: from the crawl database to the workbench.
 
-use super::{Finder, LinkKind, PRIORITY_LAST, Revisit};
+use super::{Finder, LinkKind, Revisit};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
@@ -8,27 +8,70 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// Priority of the rows of pending pages, behind all queued URLs; they are not fetched again.
-pub const PRIORITY_PENDING: u8 = u8::MAX;
+/// The queues of a host, in the order of their rows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[repr(u8)]
+pub enum QueueKind {
+    /// URLs that wait for their first fetch.
+    #[default]
+    New,
+    /// URLs that were fetched before.
+    Again,
+    /// Pending pages; they are not fetched again.
+    Pending,
+}
 
-/// Key of a row in the frontier: unique, and in the order of fetching within a host.
+impl QueueKind {
+    /// Returns the kind with this code, its number in order.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::New),
+            1 => Some(Self::Again),
+            2 => Some(Self::Pending),
+            _ => None,
+        }
+    }
+
+    /// Returns the lower bound of the keys in this queue.
+    #[must_use]
+    pub const fn start(self) -> QueueKey {
+        QueueKey { queue: self, priority: 0, seq: 0 }
+    }
+
+    /// Returns the upper bound of the keys in this queue.
+    #[must_use]
+    pub const fn end(self) -> QueueKey {
+        match self {
+            Self::New => Self::Again.start(),
+            Self::Again => Self::Pending.start(),
+            Self::Pending => QueueKey { queue: self, priority: u8::MAX, seq: u64::MAX },
+        }
+    }
+}
+
+/// Key of a row in the frontier: unique, and in the order of fetching within a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct QueueKey {
-    /// Priority, from 0 to 254 for queued URLs; those with a smaller number are fetched first.
+    /// Queue of its host. Some URLs of each are fetched in turn.
+    pub queue: QueueKind,
+    /// Priority, from 0 to 254; URLs with a smaller number are fetched first.
     pub priority: u8,
     /// Sequence number, in the order of first appearance.
     pub seq: u64,
 }
 
 impl QueueKey {
-    /// Returns the key as other agents see it: for them a pending page is a URL that waits, the last
-    /// one of its host.
+    /// Returns the key of a pending page.
     #[must_use]
-    pub const fn for_others(self) -> Self {
-        match self.priority {
-            PRIORITY_PENDING => Self { priority: PRIORITY_LAST, ..self },
-            _ => self,
-        }
+    pub const fn pending(seq: u64) -> Self {
+        Self { seq, ..QueueKind::Pending.start() }
+    }
+
+    /// Returns true if it is the key of a pending page.
+    #[must_use]
+    pub const fn is_pending(self) -> bool {
+        matches!(self.queue, QueueKind::Pending)
     }
 }
 
@@ -70,6 +113,12 @@ impl Queued {
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.revisit.as_ref().map_or(0, |revisit| revisit.generation)
+    }
+
+    /// Returns the queue in which it waits to be fetched.
+    #[must_use]
+    pub fn queue(&self) -> QueueKind {
+        if self.generation() > 0 { QueueKind::Again } else { QueueKind::New }
     }
 }
 

@@ -48,7 +48,7 @@ pub use commit::{
 pub use crivello_archive::{Truncation, WarcRecord};
 pub use crivello_common::fields::priority::{PRIORITY_DEFAULT, PRIORITY_LAST};
 pub use crivello_html::LinkKind;
-pub use due_host::{DueHost, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
+pub use due_host::{DueHost, QueueKey, QueueKind, Queued, RobotsRecord};
 pub use fact::Fact;
 pub use fetched::{FetchOutcome, Fetched, ReservationGuard, Response};
 pub use finder::Finder;

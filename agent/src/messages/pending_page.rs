@@ -1,6 +1,6 @@
 //! A page that is archived, and whose links are not acknowledged by their owners yet.
 
-use super::{PRIORITY_PENDING, QueueKey};
+use super::QueueKey;
 use crate::storage::values::UrlOutcome;
 use crate::storage::{RowReader, RowWriter};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
@@ -31,7 +31,7 @@ impl PendingPage {
         let group = GroupHash::from_bytes(r.array()?);
         let host = HostKey { group, host: HostHash::from_bytes(r.array()?) };
         let hash = UrlHash::from_bytes(r.array()?);
-        let queue_key = QueueKey { priority: PRIORITY_PENDING, seq: r.number()? };
+        let queue_key = QueueKey::pending(r.number()?);
         Some(Self { host, queue_key, hash, outcome: UrlOutcome::read(r.bytes()?)? })
     }
 

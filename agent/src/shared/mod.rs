@@ -14,7 +14,7 @@ pub mod status;
 
 use crate::crawldb::{SieveCounts, Totals};
 use crate::url_tracing::Tracer;
-use crivello_common::config::{Fixed, Settings};
+use crivello_common::config::{Fixed, RecrawlPolicy, Settings};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::{Clock, Timestamp};
 use fetch_deadline::FetchDeadline;
@@ -84,5 +84,13 @@ impl Shared {
             tracer: Tracer::new(crawl_id, hasher, &settings.fixed.telemetry, now).into(),
             settings: settings.fixed.clone().into(),
         }
+    }
+
+    /// Returns true if only pages are fetched that were fetched before: the limit of pages is reached,
+    /// and the crawl comes back to its pages.
+    #[must_use]
+    pub fn fetches_only_again(&self) -> bool {
+        let comes_back = self.live.latest().live.recrawl.policy != RecrawlPolicy::None;
+        comes_back && self.page_budget.is_used_up()
     }
 }

@@ -9,7 +9,7 @@ use super::values::{
 };
 use super::{Row, RowReader, RowWriter};
 use crate::messages::{
-    ChangeSignal, Fact, Found, HostRequest, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord,
+    ChangeSignal, Fact, Found, HostRequest, PRIORITY_LAST, QueueKey, Queued, RobotsRecord,
     SignalSource,
 };
 use bytes::Bytes;
@@ -84,7 +84,7 @@ pub fn encode_found(found: &Found) -> Vec<u8> {
 #[must_use]
 pub fn as_queued(found: &Found) -> Queued {
     Queued {
-        queue_key: QueueKey { priority: found.priority, seq: 0 },
+        queue_key: QueueKey { priority: found.priority, ..QueueKey::default() },
         hash: found.hash,
         origin: found.url.origin(),
         path: found.url.path_and_query().into(),
@@ -146,8 +146,8 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
     let host = HostKey { group, host: hash(&name) };
     Some(match kind {
         QUEUED => {
-            let priority = r.byte().filter(|&priority| priority != PRIORITY_PENDING)?;
-            let queue_key = QueueKey { priority, seq: 0 };
+            let priority = r.byte().filter(|&priority| priority <= PRIORITY_LAST)?;
+            let queue_key = QueueKey { priority, ..QueueKey::default() };
             let url = decode_queued(queue_key, r.rest()).ok();
             Fact::Queued { host, url: url.filter(|url| is_normal(&name, url))?, name }
         }

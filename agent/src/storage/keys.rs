@@ -1,7 +1,7 @@
 //! Keys of the column families; see the table in [`super`].
 
 use super::{DiskError, Family, RowReader};
-use crate::messages::QueueKey;
+use crate::messages::{QueueKey, QueueKind};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
@@ -105,8 +105,9 @@ pub fn read_hosts(key: &[u8]) -> Result<Option<HostKey>, DiskError> {
 
 /// Returns a key of `frontier`.
 #[must_use]
-pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; 25] {
-    let place: [u8; 9] = join([queue_key.priority], queue_key.seq.to_be_bytes());
+pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; 26] {
+    let QueueKey { queue, priority, seq } = queue_key;
+    let place: [u8; 10] = join([queue as u8, priority], seq.to_be_bytes());
     join(host(of), place)
 }
 
@@ -117,7 +118,8 @@ pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; 25] {
 pub fn read_frontier(key: &[u8]) -> Result<(HostKey, QueueKey), DiskError> {
     let queue_key = || {
         let mut r = RowReader(key.get(PAIR..)?);
-        Some(QueueKey { priority: r.byte()?, seq: u64::from_be_bytes(r.array()?) })
+        let (queue, priority) = (QueueKind::from_code(r.byte()?)?, r.byte()?);
+        Some(QueueKey { queue, priority, seq: u64::from_be_bytes(r.array()?) })
     };
     part(Family::Frontier, read_host(key).zip(queue_key()))
 }
@@ -185,14 +187,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frontier_keys_order_by_host_then_place(a: (u64, u64, u8, u64), b: (u64, u64, u8, u64)) {
-            let key = |t: (u64, u64, u8, u64)| {
-                frontier(host_key(t.0, t.1), QueueKey { priority: t.2, seq: t.3 })
+        fn frontier_keys_order_by_host_then_place(
+            a: (u64, u64, u8, u8, u64),
+            b: (u64, u64, u8, u8, u64),
+        ) {
+            let place = |(group, host, queue, priority, seq): (u64, u64, u8, u8, u64)| {
+                let queue = QueueKind::from_code(queue % 3).unwrap();
+                (host_key(group, host), QueueKey { queue, priority, seq })
             };
+            let key = |(host, queue_key)| frontier(host, queue_key);
+            let (a, b) = (place(a), place(b));
             prop_assert_eq!(a.cmp(&b), key(a).cmp(&key(b)));
-            let read = (host_key(a.0, a.1), QueueKey { priority: a.2, seq: a.3 });
-            prop_assert_eq!(read_frontier(&key(a)).unwrap(), read);
-            prop_assert_eq!(read_host(&key(a)), Some(host_key(a.0, a.1)));
+            prop_assert_eq!(read_frontier(&key(a)).unwrap(), a);
+            prop_assert_eq!(read_host(&key(a)), Some(a.0));
         }
 
         #[test]

@@ -2,7 +2,8 @@
 
 use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
 use crate::messages::{
-    Finder, LinkKind, PRIORITY_DEFAULT, QueueKey, Queued, Revisit, RobotsRecord, read_seconds,
+    Finder, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind, Queued, Revisit, RobotsRecord,
+    read_seconds,
 };
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -121,6 +122,7 @@ impl Seen {
             Self::Queued(Some((host, queue_key))) => RowWriter(Vec::with_capacity(16))
                 .byte(SEEN_QUEUED)
                 .rest(&host.to_bytes())
+                .byte(queue_key.queue as u8)
                 .byte(queue_key.priority)
                 .number(queue_key.seq)
                 .finish(),
@@ -139,7 +141,8 @@ impl Row for Seen {
             Some(_) => return UrlOutcome::read(r.rest()).map(Self::Done),
         };
         let host = HostHash::from_bytes(r.array()?);
-        Some(Self::Queued(Some((host, QueueKey { priority: r.byte()?, seq: r.number()? }))))
+        let (queue, priority) = (QueueKind::from_code(r.byte()?)?, r.byte()?);
+        Some(Self::Queued(Some((host, QueueKey { queue, priority, seq: r.number()? }))))
     }
 }
 
@@ -302,7 +305,7 @@ impl FinishedUrl {
     fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let by = AgentId(r.small()?);
         let name = r.text().filter(|name| !name.is_empty())?.into();
-        let queue_key = QueueKey { priority: PRIORITY_DEFAULT, seq: 0 };
+        let queue_key = QueueKey { priority: PRIORITY_DEFAULT, ..QueueKey::default() };
         let url = decode_queued(queue_key, r.rest()).ok()?;
         url.path.starts_with('/').then_some(Self { by, name, url })
     }

@@ -104,6 +104,8 @@ pub struct Workbench {
     /// True for an agent in a cluster: no address is visited without a lease.
     in_cluster: bool,
     closing: bool,
+    /// True if only URLs are visited that were fetched before.
+    only_again: bool,
     hosts: Hosts,
     ips: Ips,
     recent_addresses: RecentAddresses,
@@ -131,6 +133,7 @@ impl Workbench {
             unclean,
             in_cluster: false,
             closing: false,
+            only_again: false,
             hosts: Hosts::default(),
             ips: Ips::default(),
             recent_addresses: RecentAddresses::default(),

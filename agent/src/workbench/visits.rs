@@ -53,6 +53,7 @@ impl Workbench {
             self.resolve(id);
             return None;
         }
+        self.return_new(id);
         let host = &mut self.hosts[id];
         let choice = choose(host, now, &self.live.politeness);
         let has_task = host.away().is_none()

@@ -6,8 +6,7 @@ mod workbench;
 use super::super::CrawlDb;
 use crate::messages::{Commit, PageEnd, PendingPage};
 use crate::messages::{
-    Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, PRIORITY_PENDING, Queued, RobotsRecord,
-    ToFrontier, ToWorkbench,
+    Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Queued, RobotsRecord, ToFrontier, ToWorkbench,
 };
 use crate::storage::values::decode_queued;
 use crate::storage::{Database, Family, keys};
@@ -248,7 +247,7 @@ impl Model {
         })
         .unwrap();
         for (host, row) in rows {
-            let is_pending = row.queue_key.priority == PRIORITY_PENDING;
+            let is_pending = row.queue_key.is_pending();
             if is_pending || self.handed_out.contains(&row.hash) {
                 continue;
             }

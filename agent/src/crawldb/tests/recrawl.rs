@@ -408,7 +408,7 @@ impl Known {
         let due = if self.is_done { T + HOUR } else { T };
         let revisit = Revisit { generation: self.generation, due, ..Revisit::default() };
         let revisit = (self.generation > 0 || self.is_done).then(|| Box::new(revisit));
-        let queue_key = QueueKey { priority: PRIORITY_DEFAULT, seq: 0 };
+        let queue_key = QueueKey { priority: PRIORITY_DEFAULT, ..QueueKey::default() };
         let url = Queued { queue_key, revisit, ..facts::as_queued(&found) };
         match self.is_done {
             false => Fact::Queued { host: found.host, name, url },

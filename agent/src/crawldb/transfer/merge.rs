@@ -4,9 +4,7 @@ use super::super::CrawlDb;
 use super::super::hosts::Map;
 use super::super::join::{is_newer, join_closed, join_queued, join_states};
 use super::super::refetch::lost_url;
-use crate::messages::{
-    ChangeSignal, Fact, Finder, PRIORITY_PENDING, QueueKey, Queued, RobotsRecord,
-};
+use crate::messages::{ChangeSignal, Fact, Finder, QueueKey, Queued, RobotsRecord};
 use crate::storage::values::{Seen, UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::discard::Discard;
@@ -184,7 +182,7 @@ impl CrawlDb {
                 let mut ours = before.clone();
                 if join_queued(&mut ours, theirs) {
                     // A pending page does not count as queued.
-                    if before.finder != ours.finder && queue_key.priority != PRIORITY_PENDING {
+                    if before.finder != ours.finder && !queue_key.is_pending() {
                         self.frontier.change_finder(host.group, &before, ours.finder)?;
                     }
                     if ours.queue_key == queue_key || self.frontier.is_checked_out(host, queue_key)
@@ -204,7 +202,7 @@ impl CrawlDb {
                 }
             }
             _ => {
-                let queue_key = self.frontier.next_queue_key(theirs.queue_key.priority);
+                let queue_key = self.frontier.next_queue_key(theirs);
                 let url = Queued { queue_key, ..theirs.clone() };
                 self.frontier.totals.seen += u64::from(!lost);
                 let was_success =
@@ -235,10 +233,10 @@ impl CrawlDb {
         (before, theirs): (&Queued, &Queued),
     ) -> Result<(), DiskError> {
         batch.delete(Family::Frontier, &keys::frontier(host, before.queue_key));
-        if before.queue_key.priority != PRIORITY_PENDING {
+        if !before.queue_key.is_pending() {
             self.frontier.take_from_queue(host, before)?;
         }
-        let queue_key = self.frontier.next_queue_key(theirs.queue_key.priority);
+        let queue_key = self.frontier.next_queue_key(theirs);
         let url = Queued { queue_key, ..theirs.clone() };
         self.frontier.enqueue(batch, host, &url)?;
         let key = UrlKey { group: host.group, url: url.hash };
@@ -291,7 +289,7 @@ impl CrawlDb {
                 let row = self.queued_row(known, host, queue_key, url)?;
                 if row.generation() > generation {
                     known.seen.insert(url, Seen::Queued(at));
-                } else if queue_key.priority == PRIORITY_PENDING {
+                } else if queue_key.is_pending() {
                     self.frontier.finish_pending(batch, host, (queue_key, url.url), outcome);
                 } else {
                     self.frontier.finish_url(batch, host, &row, outcome)?;

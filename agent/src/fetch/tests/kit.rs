@@ -109,7 +109,7 @@ pub(super) fn visit(server: SocketAddr, paths: &[&str]) -> Visit {
 
 pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &[&str]) -> Visit {
     let queued = |(seq, path): (usize, &&str)| Queued {
-        queue_key: QueueKey { priority: 0, seq: seq as u64 },
+        queue_key: QueueKey { seq: seq as u64, ..QueueKey::default() },
         hash: UrlHash(seq as u64),
         origin,
         path: (*path).into(),

@@ -1,15 +1,12 @@
 //! Hosts and URLs on disk. Read only. Callers may have to wait for the disk.
 
 use crate::limits::AHEAD_MAX;
-use crate::messages::{QueueKey, Queued, RobotsRecord};
+use crate::messages::{QueueKey, QueueKind, Queued, RobotsRecord};
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::{HostRow, Seen, decode_queued};
 use crate::storage::{Database, DiskError, Family, GroupState, Row, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::url::Origin;
-
-/// The end of every queue.
-const LAST: QueueKey = QueueKey { priority: u8::MAX, seq: u64::MAX };
 
 /// Returns the row of a host.
 pub fn host(disk: &Database, key: HostKey) -> Result<Option<HostRow>, DiskError> {
@@ -45,7 +42,7 @@ pub fn seen(disk: &Database, key: UrlKey) -> Result<Option<Seen>, DiskError> {
     disk.row(&keys::seen(key))
 }
 
-/// Returns the row of a queued URL, and the number of URLs before it, unless there are
+/// Returns the row of a queued URL, and the number of URLs before it in its queue, unless there are
 /// [`AHEAD_MAX`] or more. `at` is its place in the queue, if that is known.
 pub fn queued(
     disk: &Database,
@@ -53,21 +50,27 @@ pub fn queued(
     at: Option<QueueKey>,
     hash: UrlHash,
 ) -> Result<(Option<Queued>, Option<u64>), DiskError> {
-    let from = keys::frontier(host, QueueKey::default());
-    let end = keys::frontier(host, at.unwrap_or(LAST));
     let (mut n_before, mut row) = (0, None);
-    disk.walk(Family::Frontier, &from, &end, |key, value| {
-        // A crawl without a cluster does not record the place: only the row has it.
-        if let (None, Ok((_, queue_key))) = (at, keys::read_frontier(key)) {
-            let url = decode_queued(queue_key, value)?;
-            if url.hash == hash {
-                row = Some(url);
-                return Ok(false);
-            }
+    for queue in [QueueKind::New, QueueKind::Again, QueueKind::Pending] {
+        if row.is_some() || at.is_some_and(|at| at.queue != queue) {
+            continue;
         }
-        n_before += 1;
-        Ok(n_before < AHEAD_MAX)
-    })?;
+        n_before = 0;
+        let from = keys::frontier(host, queue.start());
+        let end = keys::frontier(host, at.unwrap_or(queue.end()));
+        disk.walk(Family::Frontier, &from, &end, |key, value| {
+            // A crawl without a cluster does not record the place: only the row has it.
+            if let (None, Ok((_, queue_key))) = (at, keys::read_frontier(key)) {
+                let url = decode_queued(queue_key, value)?;
+                if url.hash == hash {
+                    row = Some(url);
+                    return Ok(false);
+                }
+            }
+            n_before += 1;
+            Ok(n_before < AHEAD_MAX)
+        })?;
+    }
     if let Some(queue_key) = at {
         let value = disk.get(Family::Frontier, &keys::frontier(host, queue_key))?;
         row = value.map(|value| decode_queued(queue_key, &value)).transpose()?;

@@ -1,7 +1,6 @@
 //! Explanations from a disk whose rows are written by hand.
 
 use super::*;
-use crate::messages::PRIORITY_PENDING;
 use crate::messages::{Finder, GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
 use crate::process::links::LinkRules;
 use crate::storage::group_row::GroupRow;
@@ -114,7 +113,7 @@ fn queued(url: &CrawlUrl, queue_key: At) -> Queued {
 }
 
 fn at(seq: u64) -> At {
-    At { priority: 128, seq }
+    At { priority: 128, seq, ..At::default() }
 }
 
 #[test]
@@ -126,7 +125,7 @@ fn a_queued_url_is_found_whether_or_not_its_place_was_recorded() {
     for (seq, is_recorded) in [(2, false), (3, true), (5, false), (9, true)] {
         disk.queued(&format!("http://a.test/{seq}"), at(seq), is_recorded);
     }
-    disk.queued("http://a.test/behind", At { priority: PRIORITY_PENDING, seq: 1 }, true);
+    disk.queued("http://a.test/behind", At::pending(1), true);
     disk.commit();
     for (seq, ahead) in [(2, 0), (3, 1), (5, 2), (9, 3)] {
         let url = disk.url(&format!("http://a.test/{seq}"));

@@ -4,7 +4,6 @@ use super::disk_view;
 use super::sources::Sources;
 use crate::crawldb::refuse;
 use crate::explain::{OriginFacts, disallowing_rule};
-use crate::messages::PRIORITY_PENDING;
 use crate::messages::{Finder, LinkKind, QueueKey, Revisit, VisitInFlight};
 use crate::process::links::RejectingRule;
 use crate::storage::DiskError;
@@ -108,7 +107,7 @@ fn queued(
     let (row, ahead) = disk_view::queued(&sources.disk, at.key, place, sources.hasher.url(url))?;
     let page =
         sources.shared.as_ref().and_then(|shared| shared.status.recent.page_of(url.as_str()));
-    let is_pending = row.as_ref().is_some_and(|row| row.queue_key.priority == PRIORITY_PENDING);
+    let is_pending = row.as_ref().is_some_and(|row| row.queue_key.is_pending());
     let in_flight = at.flight.is_some_and(|flight| flight.urls.contains(&sources.hasher.url(url)));
     let mut status = match page {
         _ if is_pending => of(UrlFate::LinksPending),

@@ -38,7 +38,7 @@ pub fn ip(n: u8) -> IpAddr {
 /// Returns the `seq`-th URL of a host.
 pub fn url(origin: Origin, seq: u64) -> Queued {
     Queued {
-        queue_key: QueueKey { priority: 0, seq },
+        queue_key: QueueKey { seq, ..QueueKey::default() },
         hash: UrlHash(seq),
         origin,
         path: format!("/{seq}").into(),

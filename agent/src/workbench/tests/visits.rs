@@ -180,7 +180,7 @@ fn a_slow_down_rests_the_host_and_retry_after_counts() {
         [ToFrontier::Leave { state, unused, .. }] => {
             assert_eq!(state.next, fixture.now + secs(3_600), "the long wait is not stored");
             assert_eq!(state.rule, WaitRule::RetryAfter);
-            assert_eq!(unused[..], [QueueKey { priority: 0, seq: 2 }]);
+            assert_eq!(unused[..], [QueueKey { seq: 2, ..QueueKey::default() }]);
         }
         notes => panic!("{notes:?}"),
     }
