@@ -224,7 +224,7 @@ fn samples() -> Vec<Vec<u8>> {
     let url = CrawlUrl::parse("http://a.example/x").expect("a URL");
     let (group, hash) = (GroupHash(1), UrlHash(2));
     let host = HostKey { group, host: HostHash(3) };
-    let queue_key = QueueKey { priority: 1, seq: 70_000 };
+    let queue_key = QueueKey { priority: 1, seq: 70_000, ..QueueKey::default() };
     let page = FinishedUrl { by: AgentId(1), name: "a.example".into(), url: queued(&url, hash) };
     let page = Some(Arc::new(page));
     let fetched = UrlOutcome::Fetched { at, status: 200, record: Some((3, 1 << 33)), page };

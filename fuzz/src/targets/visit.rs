@@ -131,7 +131,7 @@ impl VisitStage {
     fn pages(&self) -> VisitTask {
         let origin = self.origin();
         let queued = |seq: usize| Queued {
-            queue_key: QueueKey { priority: 0, seq: seq as u64 },
+            queue_key: QueueKey { seq: seq as u64, ..QueueKey::default() },
             hash: UrlHash(seq as u64),
             origin,
             path: format!("/{seq}").into(),

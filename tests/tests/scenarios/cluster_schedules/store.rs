@@ -6,8 +6,7 @@ use super::world::{Page, Web};
 use crivello_agent::cluster::{OutboxRows, ReplicaStore, RowVisitor};
 use crivello_agent::crawldb::ExportCursor;
 use crivello_agent::messages::{
-    Commit, CommitKind, Fact, GroupRole, OutboxChange, PRIORITY_PENDING, PendingPage, QueueKey,
-    Role, RoleRows,
+    Commit, CommitKind, Fact, GroupRole, OutboxChange, PendingPage, QueueKey, Role, RoleRows,
 };
 use crivello_agent::storage::DiskError;
 use crivello_agent::storage::values::UrlOutcome;
@@ -371,7 +370,7 @@ impl Store {
             if sent || (commit.routing.replicated && new) {
                 self.merge(page, State::Pending);
                 self.next_seq += 1;
-                let queue_key = QueueKey { priority: PRIORITY_PENDING, seq: self.next_seq };
+                let queue_key = QueueKey::pending(self.next_seq);
                 let hash = KeyedHasher::with_public_key().url(self.web.url(page));
                 commit.pending.push(PendingPage {
                     host: self.web.host(page),
