@@ -91,6 +91,33 @@ fn pages_are_fetched_again_and_again_until_the_crawl_is_stopped() {
     assert!(per_host.values().all(|&n| n <= 12), "{per_host:?}");
 }
 
+/// A limit is for pages, not for fetches: those that are known are fetched again, and no others.
+#[test]
+fn at_the_limit_of_pages_known_pages_are_fetched_again() {
+    const MAX: usize = 20;
+    let mut cluster = Cluster::new(spec())
+        .delays(DELAY, Duration::ZERO)
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=3s")
+        .set("recrawl.interval-min=1s")
+        .set("recrawl.errors-interval=3s")
+        .set(&format!("limits.pages-max={MAX}"))
+        .start(2);
+    cluster.seed();
+    let pages = |cluster: &Cluster| fetches(&cluster.web.log().entries());
+    let all_again = |cluster: &Cluster, n: usize| {
+        let pages = pages(cluster);
+        pages.len() >= MAX && pages.values().all(|&fetches| fetches >= n)
+    };
+    cluster.until("each page is fetched four times", |cluster| all_again(cluster, 4));
+    assert_eq!(pages(&cluster).len(), MAX);
+    cluster.run_ok(&["set", "limits.pages-max=30"]);
+    cluster.until("ten more pages are fetched", |cluster| pages(cluster).len() >= 30);
+    cluster.until("each page is fetched twice", |cluster| all_again(cluster, 2));
+    assert!(pages(&cluster).len() <= 30);
+    let _ = cluster.stop();
+}
+
 /// Returns the smallest number of requests that a due page has had.
 fn least(cluster: &Cluster) -> usize {
     let fetches = fetches(&cluster.web.log().entries());

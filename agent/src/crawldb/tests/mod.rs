@@ -6,6 +6,7 @@ mod blocked_hosts;
 mod host_key_taken;
 mod model;
 mod months;
+mod queues;
 mod recrawl;
 mod shares;
 mod sieves;
@@ -38,6 +39,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Safe),
         1 => (0u8..10).prop_map(Step::Prioritize),
         4 => Just(Step::Reorder),
+        1 => any::<bool>().prop_map(Step::LimitReached),
         1 => Just(Step::Kill),
     ]
 }

@@ -59,6 +59,8 @@ pub enum Step {
     Prioritize(u8),
     /// A step of the reordering that follows.
     Reorder,
+    /// The limit of pages is reached, or is no longer.
+    LimitReached(bool),
     Kill,
 }
 
@@ -312,6 +314,7 @@ impl Model {
             }
             Step::Prioritize(n) => self.prioritize(n),
             Step::Reorder => self.reorder(),
+            Step::LimitReached(is_reached) => self.crawldb().set_only_again(is_reached),
             Step::Safe => self.group.routing.released.append(&mut self.pending_pages),
             Step::Kill => self.kill(),
         }
@@ -326,9 +329,11 @@ impl Model {
         let mut notes = Vec::new();
         let now = self.now;
         self.crawldb().serve(now, &mut |_, _| Ok(true), &mut notes).unwrap();
+        let is_limited = self.crawldb().frontier.only_again;
         for note in notes {
             match note {
                 ToWorkbench::Due(due) => {
+                    assert!(!is_limited || due.urls.is_empty(), "a page beyond the limit");
                     self.handed_out.extend(due.urls.iter().map(|url| url.hash));
                     self.check_window(due.host, &due.urls);
                     let called = due.urls.is_empty();
@@ -338,6 +343,7 @@ impl Model {
                     assert!(before.is_none(), "a host was handed out twice");
                 }
                 ToWorkbench::MoreUrls { host, urls, .. } => {
+                    assert!(!is_limited || urls.is_empty(), "a page beyond the limit");
                     self.handed_out.extend(urls.iter().map(|url| url.hash));
                     self.check_window(host, &urls);
                     self.workbench.get_mut(&host).unwrap().window.extend(urls);
@@ -427,6 +433,7 @@ impl Model {
 
     /// Crawls until the frontier is empty.
     pub fn drain(&mut self) {
+        self.take(Step::LimitReached(false));
         for _ in 0..2_000 {
             self.now = self.now + Duration::from_secs(2);
             self.take(Step::Safe);

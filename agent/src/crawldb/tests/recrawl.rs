@@ -7,7 +7,7 @@ use crate::messages::{
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};
-use crivello_common::config::Settings;
+use crivello_common::config::{Live, Settings};
 use crivello_common::discard::DiscardTally;
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;
@@ -42,6 +42,12 @@ impl TestCrawlDb {
         let hasher = KeyedHasher::with_public_key();
         let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
         Self { disk, crawldb, settings, dir, now: T }
+    }
+
+    /// Returns the live settings after these changes.
+    pub(super) fn set(&mut self, sets: &[&str]) -> Live {
+        sets.iter().for_each(|set| self.settings.apply_set(set).unwrap());
+        self.settings.live.clone()
     }
 
     pub(super) fn sharing(sets: &[&str]) -> Self {
