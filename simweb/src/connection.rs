@@ -39,9 +39,9 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
         TcpInfo::of(self.tcp()).map_or(Duration::ZERO, |info| info.since_arrival)
     }
 
-    /// Returns whether the client has closed or reset the connection, even if that was not read yet.
-    fn is_closed(&self) -> bool {
-        TcpInfo::of(self.tcp()).is_ok_and(|info| info.is_closed)
+    /// Returns the time since the client closed or reset the connection, even if that was not read yet.
+    fn closed_for(&self) -> Option<Duration> {
+        TcpInfo::of(self.tcp()).ok().and_then(|info| info.closed_for)
     }
 
     /// Turns the next close into a reset.

@@ -53,8 +53,9 @@ pub async fn serve(
         if !answer.latency.is_zero() {
             tokio::time::sleep(answer.latency).await;
         }
-        if stream.is_closed() {
+        if let Some(ago) = stream.closed_for() {
             // Written bytes would only seem to reach the client.
+            flight.left(ago);
             return Err(io::ErrorKind::ConnectionReset.into());
         }
         let keep_alive = answer.keep_alive;

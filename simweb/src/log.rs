@@ -34,8 +34,9 @@ pub struct Entry {
     /// milliseconds; `start` where that is not known (HTTP/2).
     #[serde(default)]
     pub arrived: u64,
-    /// Time at which the last of the response was written to the socket, or the break was noticed,
-    /// in microseconds since 1970.
+    /// Time at which the last of the response was written to the socket, or the client left, in
+    /// microseconds since 1970. A server that is busy notices that later; then it is exact to some
+    /// milliseconds.
     pub end: u64,
     /// True if the connection used TLS.
     pub tls: bool,
@@ -168,7 +169,7 @@ impl Log {
     pub fn begin(self: &Arc<Self>, mut entry: Entry, since_arrival: Duration) -> InFlight {
         let now = self.now();
         (entry.start, entry.arrived) = (now.0, (now - since_arrival).0);
-        InFlight { log: self.clone(), entry }
+        InFlight { log: self.clone(), entry, left: None }
     }
 
     /// Reads the entries of a log file, except an incomplete last line.
@@ -240,6 +241,8 @@ impl Drop for Writer {
 pub struct InFlight {
     log: Arc<Log>,
     entry: Entry,
+    /// Time at which the client left, if the server noticed that later.
+    left: Option<u64>,
 }
 
 impl InFlight {
@@ -267,6 +270,11 @@ impl InFlight {
         self.entry.bytes += bytes as u64;
     }
 
+    /// Records that the client left some time ago.
+    pub fn left(&mut self, ago: Duration) {
+        self.left = Some((self.log.now() - ago).0.max(self.entry.start));
+    }
+
     /// Marks the response as completely written.
     pub fn complete(mut self) {
         self.entry.complete = true;
@@ -276,7 +284,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         if !self.entry.complete {
-            self.entry.end = self.log.now().0;
+            self.entry.end = self.left.unwrap_or_else(|| self.log.now().0);
         }
         self.log.entries.lock().push(std::mem::take(&mut self.entry));
     }

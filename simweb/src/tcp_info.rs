@@ -14,8 +14,9 @@ const ESTABLISHED: u8 = 1;
 pub struct TcpInfo {
     /// Time since the last bytes arrived; it is exact to some milliseconds.
     pub since_arrival: Duration,
-    /// True if the client has closed its side of the connection, or reset it.
-    pub is_closed: bool,
+    /// Time since the client closed its side of the connection, or reset it, as exact; `None` while it
+    /// is open.
+    pub closed_for: Option<Duration>,
 }
 
 impl TcpInfo {
@@ -45,7 +46,9 @@ impl TcpInfo {
         let info = unsafe { info.assume_init() };
         Ok(Self {
             since_arrival: Duration::from_millis(info.tcpi_last_data_recv.into()),
-            is_closed: info.tcpi_state != ESTABLISHED,
+            // The client's FIN is the last segment that acknowledges anything.
+            closed_for: (info.tcpi_state != ESTABLISHED)
+                .then(|| Duration::from_millis(info.tcpi_last_ack_recv.into())),
         })
     }
 }
@@ -74,14 +77,16 @@ mod tests {
         let tick = Duration::from_millis(11);
         assert!(info.since_arrival + tick >= since, "{info:?}, {since:?}");
         assert!(info.since_arrival <= clock.now().since(before) + tick, "{info:?}");
-        assert!(!info.is_closed);
+        assert_eq!(info.closed_for, None);
+        let before = clock.now();
         drop(client);
-        let mut tries = 0;
-        while !TcpInfo::of(&server).unwrap().is_closed {
-            tries += 1;
-            assert!(tries < 4_000, "the close was not noticed");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let closed = clock.now();
+        std::thread::sleep(Duration::from_millis(120));
+        let since = clock.now().since(closed);
+        let info = TcpInfo::of(&server).unwrap();
+        let closed_for = info.closed_for.expect("the close is known");
+        assert!(closed_for + tick >= since, "{info:?}, {since:?}");
+        assert!(closed_for <= clock.now().since(before) + tick, "{info:?}");
     }
 
     #[test]
