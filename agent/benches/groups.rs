@@ -292,7 +292,7 @@ impl Bench {
             self.engine.on_synced();
             let _ = self.engine.take_effects();
             let Self { engine, crawldb, packets, .. } = self;
-            sends.time(|| engine.send(crawldb, packets)).expect("packets are sent");
+            sends.time(|| engine.send(crawldb, packets, &clock)).expect("packets are sent");
             longest_turn = longest_turn.max(turn.elapsed());
             while let Some(stored) = self.packets.stored.pop_front() {
                 self.receive(stored);

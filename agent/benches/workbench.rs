@@ -24,7 +24,7 @@ const HTTP: Origin = Origin { scheme: Scheme::Http, port: 80 };
 fn due(n: u32, now: Timestamp) -> DueHost {
     let name = workbench_driver::name(n);
     let url = |seq| Queued {
-        queue_key: QueueKey { priority: 0, seq },
+        queue_key: QueueKey { priority: 0, seq, ..QueueKey::default() },
         hash: UrlHash(seq),
         origin: HTTP,
         path: format!("/a/path/like/many/{seq}.html").into(),

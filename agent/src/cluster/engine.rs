@@ -43,7 +43,7 @@ const REPLICATED_MAX: usize = 1 << 18;
 const RECENTLY_SENT: ByteSize = ByteSize(8 << 20);
 /// Time after which a step ends: commits, peer leases and acknowledgements must not wait for a scan of
 /// all groups.
-const STEP_TIME: Duration = Duration::from_millis(10);
+pub(super) const STEP_TIME: Duration = Duration::from_millis(10);
 /// Number of ownership messages that wait for the packet queue from which on no more are created.
 const MESSAGES_MAX: usize = 64;
 /// Number of groups that are still opened, closed or deleted from which on a step waits for them: each

@@ -4,7 +4,7 @@
 use crate::cluster::ByAgent;
 use crate::cluster::ack_waiters::Barrier;
 use crate::cluster::effect::ReplicationEffect;
-use crate::cluster::engine::{ReplicationEngine, SentPacket};
+use crate::cluster::engine::{ReplicationEngine, STEP_TIME, SentPacket};
 use crate::cluster::outbox::LaneKey;
 use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::store::ReplicaStore;
@@ -21,6 +21,7 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl ReplicationEngine {
@@ -313,7 +314,8 @@ impl ReplicationEngine {
     /// Enqueues messages, outbox rows and chunks of transfers until the packet queue is full, as far
     /// as everything that they follow from is synced: otherwise a power cut here could leave an agent
     /// that finished a page whose record is lost. Transfers wait while refetching is incomplete,
-    /// because rows may count pages that only a lost archive has.
+    /// because rows may count pages that only a lost archive has. Chunks are read for `STEP_TIME`, by
+    /// `clock`: [`Self::has_more`] returns true then.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
@@ -321,6 +323,7 @@ impl ReplicationEngine {
         &mut self,
         store: &dyn ReplicaStore,
         queue: &mut impl PacketQueue,
+        clock: &dyn Fn() -> Timestamp,
     ) -> Result<(), DiskError> {
         if self.is_synced() {
             self.send_messages(queue);
@@ -345,10 +348,17 @@ impl ReplicationEngine {
         }
         // Rows must follow the messages that were created before them.
         let full = self.messages.keys().copied().collect();
-        for (packet, group, to) in self.transfers.send(store, queue, full)? {
+        let ends = clock() + STEP_TIME;
+        let is_over = Cell::new(false);
+        let has_time = || {
+            is_over.set(clock() >= ends);
+            !is_over.get()
+        };
+        for (packet, group, to) in self.transfers.send(store, queue, full, &has_time)? {
             self.status.worked(1);
             self.sent.insert(packet, SentPacket::Chunk(group, to));
         }
+        self.has_more |= is_over.get();
         Ok(())
     }
 

@@ -91,7 +91,8 @@ impl Replication {
     /// [`DiskError`] if the disk fails.
     pub fn send(&mut self, crawldb: &CrawlDb) -> Result<(), DiskError> {
         let Self::Cluster(cluster) = self else { return Ok(()) };
-        cluster.engine.send(crawldb, &mut cluster.parts.outgoing)
+        let clock = cluster.parts.shared.clock;
+        cluster.engine.send(crawldb, &mut cluster.parts.outgoing, &|| clock.now())
     }
 
     /// Returns true if an acknowledgement, a row or a message waits for a sync of the state.

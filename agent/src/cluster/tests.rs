@@ -104,7 +104,7 @@ impl TestAgent {
             self.disk.commit(&std::mem::take(&mut commit.batch)).unwrap();
         }
         let mut packets = Packets::default();
-        self.engine.send(&self.crawldb, &mut packets).unwrap();
+        self.engine.send(&self.crawldb, &mut packets, &|| now).unwrap();
         packets.0
     }
 

@@ -40,13 +40,14 @@ impl Transfers {
     }
 
     /// Sends more chunks, except to the agents in `full`. At most one chunk for each agent is read
-    /// that the packet queue cannot accept yet. Returns the accepted packets, with their groups and
-    /// receivers.
+    /// that the packet queue cannot accept yet, and none once `has_time` returns false after the
+    /// first. Returns the accepted packets, with their groups and receivers.
     pub fn send(
         &mut self,
         store: &dyn ReplicaStore,
         queue: &mut impl PacketQueue,
         mut full: Vec<AgentId>,
+        has_time: &dyn Fn() -> bool,
     ) -> Result<Vec<(u64, GroupHash, AgentId)>, DiskError> {
         let mut sent = Vec::new();
         for transfer in &mut self.0 {
@@ -59,6 +60,9 @@ impl Transfers {
                     Ok(packet) => {
                         transfer.unacknowledged.insert(packet);
                         sent.push((packet, transfer.group, transfer.to));
+                        if !has_time() {
+                            return Ok(sent);
+                        }
                     }
                     Err(Rejected { reason, body }) => {
                         if reason == RejectReason::TooLong {

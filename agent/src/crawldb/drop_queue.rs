@@ -3,9 +3,9 @@
 
 use super::blocked_hosts::BlockedHosts;
 use super::changes::is_limit;
-use super::frontier::{END_OF_QUEUES, Frontier};
+use super::frontier::Frontier;
 use super::recrawl::RecrawlState;
-use crate::messages::{QueueKey, Queued};
+use crate::messages::{QueueKind, Queued};
 use crate::storage::values::{UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
@@ -96,7 +96,8 @@ fn reached(
 }
 
 /// Moves at most `room` rows of a host from `frontier` to `seen` with their reason. Returns the
-/// number of rows, and true if none is left.
+/// number of rows, and true if none is left. It begins at the cursors of the queues, because no URL of
+/// the host is handed out, and it moves them, so that it never reads rows that it has deleted.
 fn drop_rows(
     frontier: &mut Frontier,
     batch: &mut Batch,
@@ -104,24 +105,29 @@ fn drop_rows(
     (reason, outcome): (Discard, OutcomeOf<'_>),
     room: usize,
 ) -> Result<(usize, bool), DiskError> {
-    let from = keys::frontier(host, QueueKey::default());
-    let last = keys::frontier(host, END_OF_QUEUES);
+    // Pages that are counted already are fetched again.
+    let queues: &[QueueKind] =
+        if is_limit(reason) { &[QueueKind::New] } else { &[QueueKind::New, QueueKind::Again] };
     let (mut rows, mut done) = (Vec::new(), true);
-    frontier.disk.walk(Family::Frontier, &from, &last, |key, value| {
-        done = rows.len() < room;
-        if done {
-            let (_, queue_key) = keys::read_frontier(key)?;
-            let url = decode_queued(queue_key, value)?;
-            // Pages that are counted already are fetched again.
-            if !(is_limit(reason) && url.generation() > 0) {
-                rows.push(url);
+    for &queue in queues {
+        let cursor =
+            frontier.hosts.get(host).map_or(queue.start(), |entry| entry.cursors.of(queue));
+        let (from, end) = (keys::frontier(host, cursor), keys::frontier(host, queue.end()));
+        frontier.disk.walk(Family::Frontier, &from, &end, |key, value| {
+            done = rows.len() < room;
+            if done {
+                let (_, queue_key) = keys::read_frontier(key)?;
+                rows.push(decode_queued(queue_key, value)?);
             }
-        }
-        Ok(done)
-    })?;
+            Ok(done)
+        })?;
+    }
     let me = frontier.me.unwrap_or_default();
     for url in &rows {
         frontier.finish_url(batch, host, url, &outcome(url, me))?;
+        if let Some(entry) = frontier.hosts.get_mut(host) {
+            entry.cursors.pass(url.queue_key);
+        }
     }
     frontier.totals.discards.add(reason, rows.len() as u64);
     Ok((rows.len(), done))

@@ -6,7 +6,7 @@ use super::group_table::GroupTable;
 use super::host_in_memory::HostInMemory;
 use super::hosts::HostTable;
 use super::totals::Totals;
-use crate::messages::{Finder, QueueKey, QueueKind, Queued, Revisit, RobotsRecord};
+use crate::messages::{Finder, QueueKey, Queued, Revisit, RobotsRecord};
 use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
 use crivello_common::config::Limits;
@@ -16,9 +16,6 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use crivello_common::view::AgentId;
 use std::sync::Arc;
-
-/// Upper bound of the queue keys of a host's queued URLs.
-pub const END_OF_QUEUES: QueueKey = QueueKind::Pending.start();
 
 /// The rows of hosts and URLs.
 #[derive(Debug)]

@@ -41,8 +41,8 @@ struct GroupJob {
     task: Task,
     /// Index in [`DELETED`] of the family that a deletion has reached.
     stage: usize,
-    /// Key before which all rows are done; empty at the start. Not stored: a job that a kill
-    /// interrupted starts again.
+    /// Key before which all rows are done; empty at the start. It is stored for a deletion, which
+    /// would read all that it has deleted otherwise; another job that a kill interrupted starts again.
     from: Vec<u8>,
     /// Time until which another agent may have visited the hosts; zero if none may have.
     taken_over: Timestamp,
@@ -77,10 +77,10 @@ impl GroupJobs {
         let end = [META, &[0xff; 9]].concat();
         disk.walk(Family::Meta, META, &end, |key, value| {
             let group = key[META.len()..].try_into().map(GroupHash::from_bytes);
-            let (Ok(group), Some((task, taken_over))) = (group, decode(value)) else {
+            let (Ok(group), Some(job)) = (group, GroupJob::decode(value)) else {
                 return Err(DiskError::Row { family: "meta", what: "a job is malformed" });
             };
-            jobs.of(task).insert(group, GroupJob::new(task, taken_over));
+            jobs.of(job.task).insert(group, job);
             Ok(true)
         })?;
         Ok(jobs)
@@ -191,6 +191,8 @@ impl GroupJobs {
             step.deleted.insert(group);
             if job.delete_some(frontier, batch, group, &mut room.0)? {
                 done.push(group);
+            } else {
+                batch.put(Family::Meta, &job_key(group), &job.encode());
             }
         }
         for group in done {
@@ -213,13 +215,34 @@ impl GroupJob {
         Self { task, stage: 0, from: Vec::new(), taken_over }
     }
 
-    /// Returns the value of its row in `meta`: the task, and the time of a take-over in microseconds.
+    /// Returns the value of its row in `meta`: the task, and the time of a take-over in microseconds,
+    /// or the stage of a deletion and the key from which it goes on.
     fn encode(&self) -> Vec<u8> {
         let mut value = vec![self.task as u8];
-        if self.taken_over != Timestamp::ZERO {
+        if self.task == Task::Delete {
+            value.push(self.stage as u8);
+            value.extend(&self.from);
+        } else if self.taken_over != Timestamp::ZERO {
             value.extend(self.taken_over.0.to_be_bytes());
         }
         value
+    }
+
+    /// Reads the value of its row in `meta`.
+    fn decode(value: &[u8]) -> Option<Self> {
+        match value {
+            [1] => Some(Self::new(Task::Reschedule, Timestamp::ZERO)),
+            [1, at @ ..] => {
+                let at = Timestamp(u64::from_be_bytes(at.try_into().ok()?));
+                Some(Self::new(Task::Reschedule, at))
+            }
+            [2] => Some(Self::new(Task::Delete, Timestamp::ZERO)),
+            &[2, stage, ref from @ ..] if usize::from(stage) < DELETED.len() => {
+                let job = Self::new(Task::Delete, Timestamp::ZERO);
+                Some(Self { stage: stage.into(), from: from.to_vec(), ..job })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the key from which it goes on.
@@ -383,18 +406,6 @@ impl GroupJob {
     }
 }
 
-/// Reads the value of a job's row in `meta`.
-fn decode(value: &[u8]) -> Option<(Task, Timestamp)> {
-    match value {
-        [1] => Some((Task::Reschedule, Timestamp::ZERO)),
-        [1, at @ ..] => {
-            Some((Task::Reschedule, Timestamp(u64::from_be_bytes(at.try_into().ok()?))))
-        }
-        [2] => Some((Task::Delete, Timestamp::ZERO)),
-        _ => None,
-    }
-}
-
 fn start_of(group: GroupHash) -> Vec<u8> {
     keys::group(group)[..8].to_vec()
 }
@@ -422,4 +433,23 @@ fn delete_host(
             group.change(finder, |taken| taken.count_host(resolved, false));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_goes_on_where_a_kill_stopped_it() {
+        let job = GroupJob { stage: 2, ..GroupJob::new(Task::Delete, Timestamp::ZERO) };
+        let job = GroupJob { from: vec![7, 8, 9], ..job };
+        let read = GroupJob::decode(&job.encode()).unwrap();
+        assert_eq!((read.task, read.stage, read.from), (Task::Delete, 2, vec![7, 8, 9]));
+        let job = GroupJob::new(Task::Reschedule, Timestamp(5));
+        let read = GroupJob::decode(&job.encode()).unwrap();
+        assert_eq!((read.task, read.taken_over), (Task::Reschedule, Timestamp(5)));
+        for bad in [&[][..], &[1, 0], &[2, 4], &[3]] {
+            assert!(GroupJob::decode(bad).is_none(), "{bad:?}");
+        }
+    }
 }

@@ -341,7 +341,7 @@ impl Server {
         if entry.available() == 0 {
             return Ok((Vec::new(), false));
         }
-        let mut head = |queue, most| head_of(&frontier.disk, (host, entry), queue, (most, window));
+        let head = |queue, most| head_of(&frontier.disk, (host, entry), queue, (most, window));
         let (new, again) = (head(QueueKind::New, new_max)?, head(QueueKind::Again, again_max)?);
         let urls = in_turn(new, again, window);
         entry.checked_out.reserve_exact(urls.len());

@@ -32,6 +32,14 @@ pub async fn query_statuses(clients: &Arc<AgentClients>, listing: &Listing) -> A
     read.collect()
 }
 
+/// Returns in words what limits the pace of an agent.
+pub fn pace(status: &AgentStatus) -> String {
+    match status.fence_open {
+        true => status.snapshot.pace.to_string(),
+        false => "lease expired: fetches nothing".to_owned(),
+    }
+}
+
 /// Returns true if all agents answered, use the view of `epoch`, and have no handoffs.
 pub fn are_settled(statuses: &AgentStatuses, epoch: u64) -> bool {
     let settled = |status: &AgentStatus| status.epoch == epoch && status.handoffs == 0;

@@ -2,7 +2,7 @@
 
 use super::agents::{agent_json, lease_left};
 use crate::args::cluster::AgentsArgs;
-use crate::cluster::statuses::{AgentStatuses, query_statuses};
+use crate::cluster::statuses::{AgentStatuses, pace, query_statuses};
 use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
 use crate::format::{self, count};
@@ -85,11 +85,7 @@ impl StatusReport {
         match self.answers.get(&agent.id) {
             Some(Ok(status)) => {
                 row.extend(self.numbers(&[status]));
-                let pace = match status.fence_open {
-                    true => status.snapshot.pace.to_string(),
-                    false => "lease expired: fetches nothing".to_owned(),
-                };
-                row.extend([status.epoch.to_string(), lease, pace]);
+                row.extend([status.epoch.to_string(), lease, pace(status)]);
             }
             answer => {
                 row.extend(std::iter::repeat_n("-".to_owned(), 9));

@@ -2,7 +2,7 @@
 
 use crate::args::cluster::WaitArgs;
 use crate::cluster::completion_watch::{CompletionWatch, has_no_end, why};
-use crate::cluster::statuses::{AgentStatuses, query_statuses};
+use crate::cluster::statuses::{AgentStatuses, pace, query_statuses};
 use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit, usage};
 use crate::{format, screen, signals};
@@ -19,6 +19,9 @@ use tokio::time::sleep;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval between two lines about what keeps the crawl open.
 const EXPLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Maximum number of agents with work that are named.
+const WORKING_MAX: usize = 5;
 
 /// Waits until the crawl is complete, the timeout expires, or a signal arrives.
 ///
@@ -113,7 +116,7 @@ impl Waiter {
     }
 
     /// Prints what keeps the crawl open, at once and from time to time: what the coordinator knows,
-    /// or else the reason, if no agent works.
+    /// or else the agents that work, or else the reason.
     fn explain(&mut self, listing: &Listing, answers: &AgentStatuses) {
         let now = self.clock.now();
         let blocking = listing.obstacles.iter().filter(|obstacle| obstacle.kind.blocks_end());
@@ -127,11 +130,13 @@ impl Waiter {
                 lines.push(format!("{} {why}", listing.name(*id)));
             }
         }
-        // While agents work, the crawl is open because there is work.
         let is_idle = answers.values().flatten().all(|status| status.idle);
         let idle_since = if is_idle { *self.idle_since.get_or_insert(now) } else { now };
         if !is_idle {
             self.idle_since = None;
+            if lines.is_empty() {
+                lines.push(working(listing, answers));
+            }
         }
         if lines.is_empty() && now.since(idle_since) >= EXPLAIN_INTERVAL {
             lines.push(self.reason.clone());
@@ -142,6 +147,23 @@ impl Waiter {
         self.explained = Some(now);
         lines.iter().for_each(|line| screen::print_line(&format!("the crawl is open: {line}")));
     }
+}
+
+/// Names the agents that work, with what limits each of them.
+fn working(listing: &Listing, answers: &AgentStatuses) -> String {
+    let working = answers.iter().filter_map(|(id, answer)| {
+        let status = answer.as_ref().ok().filter(|status| !status.idle)?;
+        let queued = format::count(status.snapshot.urls_queued);
+        let name = listing.name(*id);
+        Some(format!("{name} has work ({}; URLs queued: {queued})", pace(status)))
+    });
+    let mut working: Vec<String> = working.collect();
+    let n_more = working.len().saturating_sub(WORKING_MAX);
+    working.truncate(WORKING_MAX);
+    if n_more > 0 {
+        working.push(format!("{n_more} more"));
+    }
+    working.join(", ")
 }
 
 /// Returns the progress of the crawl on one line.

@@ -210,6 +210,7 @@ fn status_and_wait_report_progress_and_completion() {
     second.status.lock().expect("the mutex is not poisoned").idle = false;
     let (_, stderr) = cluster.ask(&dir, &wait, 75);
     assert!(stderr.contains("1 agent has work"), "{stderr}");
+    assert!(stderr.contains("the crawl is open: second has work ("), "{stderr}");
     second.status.lock().expect("the mutex is not poisoned").idle = true;
     let (_, stderr) = cluster.ask(&dir, &["wait"], 0);
     assert!(stderr.contains("done: 42 pages, 2 agents"), "{stderr}");
@@ -228,6 +229,18 @@ fn status_and_wait_report_progress_and_completion() {
     cluster.ask(&dir, &["stop"], 0);
     let (_, stderr) = cluster.ask(&dir, &["wait"], 130);
     assert!(stderr.contains("crivello resume"), "{stderr}");
+}
+
+#[test]
+fn wait_names_every_ten_seconds_who_has_work() {
+    let dir = fresh("working");
+    let mut cluster = TestCluster::new(&dir);
+    let first = cluster.join("first", status(40), false);
+    cluster.make_idle(&[&first]);
+    first.status.lock().expect("the mutex is not poisoned").idle = false;
+    let (_, stderr) = cluster.ask(&dir, &["wait", "--timeout", "11s"], 75);
+    let said = "the crawl is open: first has work (";
+    assert_eq!(stderr.matches(said).count(), 2, "{stderr}");
 }
 
 #[test]

@@ -59,7 +59,16 @@ fn the_commands_of_the_systemd_units_are_valid() {
         assert!(args.is_ok(), "{unit}: {line}: {args:?}");
         assert!(text.contains(&format!("StateDirectory=crivello-{unit}\n")), "{unit}: {text}");
         assert!(line.contains(&format!("--data /var/lib/crivello-{unit} ")), "{unit}: {line}");
+        // The state has keys: it is for its owner only.
+        assert!(text.contains("\nStateDirectoryMode=0700\nUMask=0077\n"), "{unit}: {text}");
         // Exit code 64 means a usage error, which is not retried.
         assert!(text.contains("\nRestartPreventExitStatus=64\n"), "{unit}: {text}");
     }
+}
+
+#[test]
+fn the_state_in_the_image_is_for_its_owner_only() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/Dockerfile");
+    let text = fs::read_to_string(path).expect("the Dockerfile");
+    assert!(text.contains("install -d -o crivello -g crivello -m 0700 /data "), "{text}");
 }

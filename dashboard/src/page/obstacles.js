@@ -2,14 +2,18 @@
 
 import { byId, el } from "./dom.js";
 
-let shown = "";
-
 export function show(cluster) {
-  const texts = cluster.obstacles.map((obstacle) => obstacle.text);
-  byId("obstacles").hidden = texts.length === 0;
-  // Elements are replaced only if the text has changed, so that screen readers read it once.
-  const kinds = cluster.obstacles.map((obstacle) => `${obstacle.kind} ${obstacle.agent}`).join();
-  if (kinds === shown) return;
-  shown = kinds;
-  byId("obstacles").replaceChildren(...texts.map((text) => el("li", {}, text)));
+  const list = byId("obstacles");
+  list.hidden = cluster.obstacles.length === 0;
+  const items = cluster.obstacles.map(({ text }, i) => {
+    // Screen readers read new items. One in which only the duration differs is updated in place.
+    const facts = text.replace(/ for \d[\d.]* (d|h|min|m?s)( \d+ (h|min|s))?/, "");
+    const item = list.children[i];
+    if (item?.dataset.facts !== facts) return el("li", { "data-facts": facts }, text);
+    if (item.textContent !== text) item.firstChild.data = text;
+    return item;
+  });
+  if (items.length !== list.children.length || items.some((item, i) => item !== list.children[i])) {
+    list.replaceChildren(...items);
+  }
 }

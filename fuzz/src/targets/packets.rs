@@ -53,12 +53,13 @@ const STEPS_MAX: usize = 32;
 const TURNS: usize = 4;
 const JOBS_MAX: usize = 4_096;
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 10] = [
     Family::Seen,
     Family::Frontier,
     Family::Hosts,
     Family::Robots,
     Family::Schedule,
+    Family::Due,
     Family::Groups,
     Family::Content,
     Family::Outbox,
@@ -251,7 +252,7 @@ impl<'a> SimAgent<'a> {
         self.run_jobs();
         self.engine.on_synced();
         let _ = self.engine.take_effects();
-        self.engine.send(&self.crawldb, &mut self.packets).expect("packets are sent");
+        self.engine.send(&self.crawldb, &mut self.packets, &|| now).expect("packets are sent");
         while let Some(stored) = self.packets.stored.pop_front() {
             self.receive(InboundMsg::Peer(stored));
         }

@@ -66,6 +66,44 @@ struct SampleRecord {
     settings_revision: u64,
     #[prost(string, tag = "11")]
     settings: String,
+    #[prost(message, repeated, tag = "13")]
+    deaths: Vec<SampleDeath>,
+    #[prost(message, repeated, tag = "14")]
+    usable: Vec<SampleViews>,
+    #[prost(message, repeated, tag = "15")]
+    unreplicated: Vec<SampleFewHolders>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SampleDeath {
+    #[prost(uint32, tag = "1")]
+    agent: u32,
+    #[prost(uint64, tag = "2")]
+    epoch: u64,
+    #[prost(bool, tag = "3")]
+    covered: bool,
+    #[prost(uint32, tag = "4")]
+    holders: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SampleViews {
+    #[prost(uint64, tag = "1")]
+    first: u64,
+    #[prost(uint64, tag = "2")]
+    last: u64,
+    #[prost(uint32, repeated, tag = "3")]
+    living: Vec<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SampleFewHolders {
+    #[prost(uint32, tag = "1")]
+    agent: u32,
+    #[prost(uint64, tag = "2")]
+    epoch: u64,
+    #[prost(uint32, tag = "3")]
+    holders: u32,
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -78,6 +116,9 @@ fn samples() -> Vec<Vec<u8>> {
         draining: vec![2],
         settings_revision: 3,
         settings: "[politeness]\ndelay = \"1s\"\n".to_owned(),
+        deaths: vec![SampleDeath { agent: 3, epoch: 6, covered: false, holders: 2 }],
+        usable: vec![SampleViews { first: 5, last: 6, living: vec![1, 2, 3] }],
+        unreplicated: vec![SampleFewHolders { agent: 1, epoch: 5, holders: 1 }],
     };
     let record = record.encode_to_vec();
     vec![seal(MAGIC, &record), record, Vec::new()]

@@ -218,25 +218,29 @@ fn what_keeps_the_crawl_open_is_shown() {
     cluster.seed();
     cluster.wait_for_share(0.1);
     cluster.until("no obstacle is shown", |_| !is_shown(&browser));
-    cluster.kill9("b");
-    cluster.delete_disk("b");
-    cluster.until("the page shows what `status` says", |cluster| {
-        let status = cluster.run_ok(&["status", "--json"]);
-        let status: Value = serde_json::from_str(&status).expect("JSON");
-        let obstacles = status["obstacles"].as_array().expect("a list").iter();
-        let told: Vec<Value> = obstacles.map(|obstacle| obstacle["text"].clone()).collect();
-        let shown = browser.eval(
-            "[...document.querySelectorAll('#obstacles li')].map((item) => item.textContent)",
-        );
-        let text = browser.text("#obstacles");
-        let is_said = ["b are dead", "crivello remove b --force"].iter().all(|s| text.contains(s));
-        is_said && is_shown(&browser) && shown == Value::Array(told)
-    });
+    for (killed, dead) in [("b", "b are dead"), ("c", "b, c are dead")] {
+        cluster.kill9(killed);
+        cluster.delete_disk(killed);
+        cluster.until("the page shows what `status` says", |cluster| {
+            let status = cluster.run_ok(&["status", "--json"]);
+            let status: Value = serde_json::from_str(&status).expect("JSON");
+            let obstacles = status["obstacles"].as_array().expect("a list").iter();
+            let told: Vec<Value> = obstacles.map(|obstacle| obstacle["text"].clone()).collect();
+            let shown = browser.eval(
+                "[...document.querySelectorAll('#obstacles li')].map((item) => item.textContent)",
+            );
+            let text = browser.text("#obstacles");
+            let is_said = [dead, "crivello remove b --force"].iter().all(|s| text.contains(s));
+            is_said && is_shown(&browser) && shown == Value::Array(told)
+        });
+    }
     assert_eq!(browser.eval(FAULTS), "");
-    cluster.until("b is removed", |cluster| {
-        let (code, _, _) = cluster.ask(&["remove", "b", "--force", "--give-up"]);
-        code == Some(0)
-    });
+    for name in ["b", "c"] {
+        cluster.until("it is removed", |cluster| {
+            let (code, _, _) = cluster.ask(&["remove", name, "--force", "--give-up"]);
+            code == Some(0)
+        });
+    }
     cluster.until("the obstacle is gone", |_| !is_shown(&browser));
     assert_eq!(browser.text("#obstacles"), "");
     browser.assert_quiet(&ours);

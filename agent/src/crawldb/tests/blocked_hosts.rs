@@ -4,7 +4,7 @@
 use super::super::CrawlDb;
 use crate::messages::Commit;
 use crate::messages::{
-    DueHost, Finder, Found, LinkKind, PRIORITY_DEFAULT, ToFrontier, ToWorkbench,
+    DueHost, Finder, Found, LinkKind, PRIORITY_DEFAULT, QueueKind, ToFrontier, ToWorkbench,
 };
 use crate::storage::Database;
 use crivello_common::config::Settings;
@@ -188,4 +188,31 @@ fn an_unblock_stops_what_is_being_dropped() {
     db.crawldb.reconfigure(&blocking("h1.site1.test").live);
     db.finish();
     assert_eq!(db.crawldb.totals().queued, 0);
+}
+
+/// Each commit begins behind what the one before has dropped, and a URL that arrives meanwhile with a
+/// smaller key is dropped, too.
+#[test]
+fn dropping_goes_on_where_it_stopped() {
+    const MANY: u64 = 100;
+    let dir = tempfile::tempdir().unwrap();
+    let mut db = TestCrawlDb::open(dir.path(), &Settings::default());
+    let key = found(1, 0).host;
+    db.commit((0..MANY).map(|n| found(1, n)).collect());
+    db.crawldb.frontier.hosts.load(&[key]).unwrap();
+    db.crawldb.frontier.drop_host(key, Discard::GaveUp, false);
+    let cursor = |db: &TestCrawlDb| {
+        let entry = db.crawldb.frontier.hosts.get(key).unwrap();
+        (entry.cursors.of(QueueKind::New), entry.row.queued)
+    };
+    db.commit(Vec::new());
+    let (first, left) = cursor(&db);
+    assert!(first > QueueKind::New.start() && left > 0 && left < MANY, "{first:?}, {left} left");
+    let sooner = Found { priority: PRIORITY_DEFAULT - 1, ..found(1, MANY) };
+    db.commit(vec![sooner]);
+    let (second, still_left) = cursor(&db);
+    assert!(second < first && still_left < left, "{second:?}, {still_left} left");
+    (0..3).for_each(|_| db.commit(Vec::new()));
+    assert_eq!(db.crawldb.totals().queued, 0);
+    assert_eq!(db.crawldb.totals().discards.get(Discard::GaveUp), MANY + 1);
 }

@@ -6,7 +6,8 @@
 
 use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_tests::cluster::{COORDINATOR, Way};
-use crivello_tests::{Cluster, SmallDisk};
+use crivello_tests::metrics::{get, parse};
+use crivello_tests::{Cluster, SmallDisk, metrics_address};
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ fn n_requests(cluster: &Cluster, names: &[&str]) -> usize {
 /// judge finds hosts that two agents visit at once.
 #[test]
 fn a_newcomer_does_not_take_over_from_agents_that_are_cut_off_together() {
-    let mut cluster = cluster(web(90)).within(LONG).start_until(3, 0.05);
+    let mut cluster = cluster(web(90)).with_dashboard().within(LONG).start_until(3, 0.05);
     cluster.kill9("c");
     cluster.wait_for_state("c", "dead");
     for name in ["a", "b"] {
@@ -41,6 +42,12 @@ fn a_newcomer_does_not_take_over_from_agents_that_are_cut_off_together() {
     for name in ["a", "b", "c"] {
         assert_eq!(cluster.state(name).as_deref(), Some("active"), "{}", cluster.account());
     }
+    let said = cluster.process(COORDINATOR).log();
+    let at = metrics_address(&said).expect("metrics are served");
+    cluster.until("the metrics count both", |_| {
+        let page = parse(&get(at, "/metrics").1).expect("metrics");
+        page.sum("crivello_coordinator_obstacles", &[("kind", "undecided")]) as u64 == 2
+    });
     // Without a confirmation, a person gets to know what to make sure of.
     let (code, _, said) = cluster.ask(&["declare-dead", "a"]);
     assert!(code == Some(64) && said.contains("make sure that its process"), "{code:?}: {said}");

@@ -32,6 +32,7 @@ impl World {
                         id,
                         view,
                         leased: false,
+                        copies_wanted: None,
                     },
                 );
             }
@@ -65,13 +66,13 @@ impl World {
             (Some(id), false) => {
                 let epoch = n.epoch();
                 let engine = n.engine.as_ref();
-                let settled = engine.is_some_and(|engine| engine.has_shared_all());
                 MemberEvent::Heartbeat(HeartbeatReport {
                     id,
                     process,
                     epoch,
                     scanned: engine.is_some_and(|engine| engine.ownership().has_scanned()),
-                    settled_epoch: if settled { epoch } else { 0 },
+                    settled_epoch: n.settled_in,
+                    copied_since: n.copied_since,
                     stalled: Duration::from_millis(n.stalled(now)),
                     disk_full: now < n.full_until,
                     unreachable,
@@ -88,11 +89,21 @@ impl World {
             self.say(|| format!("n{node} is rejected: {why}"));
         }
         let id = step.ok().flatten().map(|lease| lease.id);
+        let copies_wanted = id.filter(|_| !join).map(|id| self.members.copies_wanted(id));
         let view = Arc::new(self.members.view().clone());
         if let Some(wait) = self.travel(COORDINATOR, node) {
             self.after(
                 wait,
-                Event::FromCoordinator { node, life, sent, refused, id, view, leased: !refused },
+                Event::FromCoordinator {
+                    node,
+                    life,
+                    sent,
+                    refused,
+                    id,
+                    view,
+                    leased: !refused,
+                    copies_wanted,
+                },
             );
         }
     }

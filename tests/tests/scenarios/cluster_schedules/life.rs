@@ -93,6 +93,7 @@ impl World {
                 .expect("the store is in memory and cannot fail");
         }
         self.carry_out(node);
+        self.look_at_copies(node);
         self.commit_facts(node);
         // Commits of pages are less frequent.
         if self.rng.chance(2) {
@@ -106,9 +107,25 @@ impl World {
         self.sync(node);
         let n = &mut self.nodes[node];
         if let Some(engine) = &mut n.engine {
-            engine.send(&n.store, &mut n.streams).expect("the store is in memory and cannot fail");
+            engine
+                .send(&n.store, &mut n.streams, &clock)
+                .expect("the store is in memory and cannot fail");
         }
         self.ends_here(node);
+    }
+
+    /// Updates what the next heartbeat reports of the copies.
+    fn look_at_copies(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        let Some(engine) = &mut n.engine else { return };
+        if engine.has_shared_all() {
+            n.settled_in = engine.ownership().epoch();
+        }
+        if n.copies_wanted > n.copied_since {
+            n.copied_since = engine
+                .check_copies(n.store.roles(), n.copies_wanted)
+                .expect("the store is in memory and cannot fail");
+        }
     }
 
     fn sync(&mut self, node: usize) {

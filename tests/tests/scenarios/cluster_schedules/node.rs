@@ -81,6 +81,12 @@ pub struct Node {
     pub fit_since: u64,
     /// Last time at which all groups that other agents must have were there.
     pub shared_at: u64,
+    /// What it reports of its copies, as in a heartbeat: the last epoch in which all its groups were
+    /// replicated, and the one in which its last complete check of all copies began.
+    pub settled_in: u64,
+    pub copied_since: u64,
+    /// Epoch since which the coordinator wants such a check.
+    pub copies_wanted: u64,
     /// Time of the last answer of each other agent in the view.
     pub answered: BTreeMap<AgentId, u64>,
     /// How far its clock is ahead of the others' slowest, in milliseconds.
@@ -120,6 +126,9 @@ impl Node {
             wrote_at: 0,
             fit_since: 0,
             shared_at: 0,
+            settled_in: 0,
+            copied_since: 0,
+            copies_wanted: 0,
             answered: BTreeMap::new(),
             clock_ahead,
         }
@@ -155,6 +164,7 @@ impl Node {
         self.latest.clear();
         self.frozen_until = 0;
         (self.stuck_until, self.slow_until, self.cramped_until) = (0, 0, 0);
+        (self.settled_in, self.copied_since, self.copies_wanted) = (0, 0, 0);
         self.answered.clear();
         self.steps_left = None;
         self.answers.clear();

@@ -243,6 +243,7 @@ pub enum Event {
         id: Option<AgentId>,
         view: Arc<View>,
         leased: bool,
+        copies_wanted: Option<u64>,
     },
     /// A request for a peer lease arrives; `Pong` is its answer.
     Ping {
@@ -474,9 +475,18 @@ impl World {
             Event::AtCoordinator { node, life, sent, join } if self.alive(node, life) => {
                 self.at_coordinator(node, life, sent, join);
             }
-            Event::FromCoordinator { node, life, sent, refused, id, view, leased }
-                if self.alive(node, life) =>
-            {
+            Event::FromCoordinator {
+                node,
+                life,
+                sent,
+                refused,
+                id,
+                view,
+                leased,
+                copies_wanted,
+            } if self.alive(node, life) => {
+                let n = &mut self.nodes[node];
+                n.copies_wanted = copies_wanted.unwrap_or(n.copies_wanted);
                 self.hear_coordinator(node, sent, refused, id, view, leased);
             }
             Event::Ping { from, to, life, sent, epoch } => self.ping(from, to, life, sent, epoch),

@@ -2,7 +2,6 @@
 
 use super::Model;
 use crate::crawldb::ExportCursor;
-use crate::crawldb::frontier::END_OF_QUEUES;
 use crate::messages::{
     Commit, Fact, GroupRole, PRIORITY_DEFAULT, RobotsRecord, RoleRows, ToFrontier, ToWorkbench,
 };
@@ -115,7 +114,7 @@ impl Model {
             let (host, queue_key) = keys::read_frontier(key).unwrap();
             let url = decode_queued(queue_key, value).unwrap();
             queued.insert((host, queue_key, url.hash));
-            if queue_key < END_OF_QUEUES {
+            if !queue_key.is_pending() {
                 let (n, bytes) = by_host.entry(host).or_default();
                 (*n, *bytes) = (*n + 1, *bytes + url.path.len() as u64);
                 let group = taken.entry(host.group).or_default();
