@@ -1,4 +1,5 @@
-//! Bounds of the agent that are not settings, each with its reason, and their relations.
+//! Bounds that several modules share and that are not settings, each with its reason, and their
+//! relations. Bounds of one module are constants at its top.
 
 use crivello_common::config::Settings;
 use std::time::Duration;

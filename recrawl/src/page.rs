@@ -16,8 +16,8 @@
 //! ```
 //! All integers are big-endian. The prior and the weight are those by which the page was scheduled
 //! last. So the interval of a page for any threshold depends on these bytes and on the policy only:
-//! a due time can be computed again when the threshold has moved, and sums of rates over pages can be
-//! kept without a scan (see [`crate::demand`]).
+//! the agent computes due times again when the threshold has moved, and adds up the rates of pages in
+//! passes (see [`crate::demand`]).
 
 use crate::evidence::{ChangeEvidence, ChangeSeen, FirstHints};
 use crate::quantize::{LogScale, from_short_float, to_seconds, to_short_float};

@@ -37,8 +37,8 @@ const META_RECRAWL: &[u8] = b"recrawl";
 const JITTER: f64 = 0.1;
 /// Longest wait after a failure, as a multiple of the first one.
 const FAILURE_WAITS_MAX: u32 = 64;
-/// Longest pause between two passes over all due times, and the pause as a multiple of the shortest
-/// interval.
+/// Maximum pause between two passes over all due times that `DueScan` does not lengthen, and the pause as a
+/// multiple of the shortest interval.
 const PASS_PAUSE_MAX: Duration = Duration::from_secs(60);
 const PASS_INTERVALS: u32 = 5;
 /// Time between two fetches of a list that has no interval of its own.
@@ -458,7 +458,8 @@ impl RecrawlState {
         HINT_WINDOW_LISTS * between_lists.as_secs_f64()
     }
 
-    /// Returns the pause between two passes: longer than the shortest interval, but at most a minute.
+    /// Returns the minimum pause between two passes: five times the shortest interval, within 1 s to 60 s.
+    /// `DueScan` lengthens it if passes take long.
     pub fn pass_pause(&self) -> Duration {
         (PASS_INTERVALS * self.settings.interval_min).clamp(Duration::from_secs(1), PASS_PAUSE_MAX)
     }
