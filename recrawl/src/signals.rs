@@ -35,7 +35,7 @@ const TERMS: u32 = 3;
 /// Steps of a bisection.
 const STEPS: usize = 14;
 
-/// How well change signals of a host tell changes.
+/// Reliability of the change signals of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalModel {
     recall: f64,

@@ -1,4 +1,4 @@
-//! When a finished URL is queued again: what a visit says about the page, and its due time.
+//! The schedule of finished URLs: evidence of visits, and due times.
 //!
 //! `crivello_recrawl` has the mathematics. This file has the settings, the threshold in force and what
 //! is learned from all pages of this agent, and turns a result into the [`Revisit`] of its URL.
@@ -148,7 +148,7 @@ impl RecrawlState {
         self.freshness
     }
 
-    /// Returns what the next fetch of a URL needs after this result; `None` if pages are fetched once.
+    /// Returns the recrawl state of a URL after a visit; `None` if pages are fetched once.
     pub fn after_visit(
         &mut self,
         page: &Page,
@@ -182,7 +182,7 @@ impl RecrawlState {
         Some(Box::new(after))
     }
 
-    /// Returns what a URL has after a fetch without a page.
+    /// Returns the recrawl state of a URL after a visit without a page.
     fn after_failure(&self, before: &Revisit, now: f64, is_gone: bool) -> Revisit {
         let context = self.context(None, self.crawl_prior());
         let mut history = before
@@ -338,7 +338,7 @@ impl RecrawlState {
             true => earlier.due(&self.policy, self.threshold, &no_signals),
             false => seconds(before.due),
         };
-        // What people ask for once says nothing about the future.
+        // Requests of people are not evidence of future visits.
         let is_hinted = before.moved_in == Revisit::SIGNALED;
         let due = (stored_due, is_hinted);
         if is_hinted {
@@ -369,8 +369,8 @@ impl RecrawlState {
         VisitContext { prior, signals: SignalModel::NONE, weight: weight.unwrap_or(1.0) }
     }
 
-    /// Returns what a finished URL has after a hint that it has changed; `None` if the hint changes
-    /// nothing. `evidence` is that of its host.
+    /// Returns the recrawl state of a finished URL after a hint that it has changed; `None` if the hint
+    /// changes nothing. `evidence` is that of its host.
     pub fn after_signal(
         &self,
         url: &Queued,
@@ -413,8 +413,8 @@ impl RecrawlState {
         Some(revisit)
     }
 
-    /// Returns when a page is due that a person asks for. However often that is, it is fetched no more
-    /// often than the shortest interval, and a page that fails not more often than errors are.
+    /// Returns the due time of a page that a person requests. Repeated requests do not make it due sooner
+    /// than the shortest interval after its last fetch or, if it fails, than the first wait after errors.
     fn requested_due(&self, revisit: &Revisit, now: Timestamp) -> Timestamp {
         let (now, shortest) = (seconds(now), self.policy.bounds().0);
         timestamp(match revisit.history {
@@ -572,7 +572,7 @@ fn failure_policy(settings: &config::Recrawl) -> FailurePolicy {
     FailurePolicy::new(seconds(first), seconds(longest), seconds(settings.gone_after))
 }
 
-/// Returns how well signals tell changes of a host's pages.
+/// Returns the reliability of the signals of a host.
 fn signal_model(evidence: Option<&HostEvidence>, crawl: &RateDistribution) -> SignalModel {
     evidence.map_or(SignalModel::NONE, |evidence| evidence.signals(crawl))
 }

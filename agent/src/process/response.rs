@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time between a change and the first list that tells it.
+/// Maximum time between a change and the first list that reports it.
 const LIST_DELAY_MAX: Duration = Duration::from_secs(86_400);
 
 /// The link rules in force.
@@ -91,7 +91,7 @@ pub struct ResponseProcessor {
     keep: Option<KeepRule>,
     /// Reader of the data for the next fetch; `None` if pages are fetched once.
     signs: Option<SignReader>,
-    /// True if dates of sitemaps and feeds tell changes of other pages.
+    /// True if dates of sitemaps and feeds report changes of other pages.
     takes_signals: bool,
     parser: Parser,
     records: RecordBuilder,
@@ -206,7 +206,7 @@ impl ResponseProcessor {
 
     /// Returns the pages of the same registrable domain that have changed since the last fetch of a
     /// sitemap or feed, or shortly before it: some lists are published later than the changes that
-    /// they tell.
+    /// they report.
     fn change_signals(
         &self,
         fetched: &Fetched,
