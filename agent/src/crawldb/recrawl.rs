@@ -5,7 +5,7 @@
 
 use super::changes::is_limit;
 use crate::messages::{
-    ContentSigns, LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, SignalSource, Validators,
+    LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, RevisitData, SignalSource, Validators,
 };
 use crate::storage::values::{FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
@@ -169,8 +169,8 @@ impl RecrawlState {
             PageEnd::Failed(_) | PageEnd::Discarded(_) => VisitResult::Failed { is_gone: false },
         };
         let after = match seen {
-            VisitResult::Page(signs) => {
-                self.after_page(&before, (page, row), signs, (record, me), evidence)
+            VisitResult::Page(data) => {
+                self.after_page(&before, (page, row), data, (record, me), evidence)
             }
             VisitResult::Failed { is_gone } => {
                 if before.history.is_some() {
@@ -222,7 +222,7 @@ impl RecrawlState {
         &mut self,
         before: &Revisit,
         (page, row): (&Page, &Queued),
-        signs: &ContentSigns,
+        data: &RevisitData,
         (record, me): (Option<(u32, u64)>, AgentId),
         evidence: &mut Option<Box<HostEvidence>>,
     ) -> Revisit {
@@ -231,18 +231,18 @@ impl RecrawlState {
         let crawl = self.crawl_prior();
         let prior = evidence.as_ref().map_or(crawl, |evidence| evidence.prior(prefix, &crawl));
         let model = signal_model(evidence.as_deref(), &crawl);
-        let context = VisitContext { signals: model, ..self.context(signs.weight, prior) };
-        let is_changed = before.content != Some(signs.content);
-        let age = signs.modified.map(|at| now - seconds(at)).filter(|age| *age >= 0.0);
+        let context = VisitContext { signals: model, ..self.context(data.weight, prior) };
+        let is_changed = before.content != Some(data.content);
+        let age = data.modified.map(|at| now - seconds(at)).filter(|age| *age >= 0.0);
         // A page that only failed so far has a history, but no content.
         let history = match before.history.filter(|_| before.content.is_some()) {
             None => {
-                let lifetime = signs.lifetime.map(|lifetime| lifetime.as_secs_f64());
+                let lifetime = data.lifetime.map(|lifetime| lifetime.as_secs_f64());
                 PageHistory::first(now, &FirstHints { age, lifetime }, &context)
             }
             Some(earlier) => {
                 let mut history = earlier;
-                let is_not_modified = signs.is_not_modified;
+                let is_not_modified = data.is_not_modified;
                 let seen = match is_changed {
                     true => ChangeSeen::Changed { age },
                     false => ChangeSeen::Unchanged,
@@ -270,7 +270,7 @@ impl RecrawlState {
                 history
             }
         };
-        let capture = match signs.is_not_modified {
+        let capture = match data.is_not_modified {
             true => before.capture,
             false if page.records.is_empty() && record.is_none() => None,
             false => {
@@ -281,15 +281,15 @@ impl RecrawlState {
                 Some(LastCapture { by: me, at: page.at, status, record })
             }
         };
-        let due = timestamp(now + self.interval((before, row), signs, &history));
+        let due = timestamp(now + self.interval((before, row), data, &history));
         Revisit {
             generation: before.generation,
             due,
             moved_in: 0,
             history: Some(history),
-            content: Some(signs.content),
+            content: Some(data.content),
             capture,
-            validators: signs.validators.clone(),
+            validators: data.validators.clone(),
         }
     }
 
@@ -307,7 +307,7 @@ impl RecrawlState {
     fn interval(
         &self,
         (before, row): (&Revisit, &Queued),
-        signs: &ContentSigns,
+        data: &RevisitData,
         history: &PageHistory,
     ) -> f64 {
         let (least, most) = self.policy.bounds();
@@ -317,9 +317,9 @@ impl RecrawlState {
                 let no_signals = SignalModel::NONE;
                 history.due(&self.policy, self.threshold, &no_signals) - history.last_fetch()
             }
-            (None, _) => match (signs.interval, before.history) {
+            (None, _) => match (data.interval, before.history) {
                 (Some(interval), _) => fixed_interval(interval, JITTER, row.hash.0),
-                (None, Some(earlier)) if signs.is_not_modified => {
+                (None, Some(earlier)) if data.is_not_modified => {
                     seconds(before.due) - earlier.last_fetch()
                 }
                 (None, _) => most,
@@ -541,16 +541,16 @@ impl RecrawlState {
 /// Result of a fetch, for the schedule.
 enum VisitResult<'a> {
     /// The page is there.
-    Page(&'a ContentSigns),
+    Page(&'a RevisitData),
     /// It is not. `is_gone` means 404 or 410.
     Failed { is_gone: bool },
 }
 
 impl<'a> VisitResult<'a> {
-    fn of(status: u16, signs: Option<&'a ContentSigns>) -> Self {
-        match (status, signs) {
+    fn of(status: u16, data: Option<&'a RevisitData>) -> Self {
+        match (status, data) {
             (404 | 410, _) => Self::Failed { is_gone: true },
-            (200..=399, Some(signs)) => Self::Page(signs),
+            (200..=399, Some(data)) => Self::Page(data),
             _ => Self::Failed { is_gone: false },
         }
     }

@@ -21,7 +21,7 @@ const LIVE_TYPES: [&str; 15] = [
     "LinkRules",
     "LinkFilter",
     "KeepRule",
-    "SignReader",
+    "RevisitDataReader",
     "ThresholdPolicy",
     "FailurePolicy",
     "ThresholdController",
@@ -82,9 +82,9 @@ const COPIES: [(&str, &str, &str, &str); 17] = [
     ),
     (
         "agent/src/process/response.rs",
-        "signs",
+        "revisit_data",
         "agent/src/process/response.rs",
-        "self.signs = SignReader::new(live)",
+        "self.revisit_data = RevisitDataReader::new(live)",
     ),
     (
         "agent/src/process/response.rs",
