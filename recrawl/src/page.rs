@@ -209,13 +209,6 @@ impl PageHistory {
         self.last_fetch() + interval
     }
 
-    /// Returns the probability that the stored copy is fresh, `now` being in seconds since 1970. It
-    /// takes no account of change signals.
-    #[must_use]
-    pub fn freshness(&self, now: f64) -> f64 {
-        self.rate().unchanged(self.age(now))
-    }
-
     /// Encodes the history.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LEN] {

@@ -64,14 +64,6 @@ impl SignalModel {
         }
     }
 
-    /// Creates a model from the recall, and the precision (the probability that a signal is true) for
-    /// pages that change at this rate per second.
-    #[must_use]
-    pub fn from_precision(recall: f64, precision: f64, change_rate: f64) -> Self {
-        let precision = precision.clamp(1e-6, 1.0);
-        Self::new(recall, recall * change_rate * (1.0 - precision) / precision)
-    }
-
     /// Returns the probability that a change is signaled.
     #[must_use]
     pub fn recall(&self) -> f64 {
@@ -280,7 +272,7 @@ mod tests {
                 (0.3, 0.05),
             ] {
                 for plain in [0.05, 0.3, 1.0, 3.0, 10.0] {
-                    let model = SignalModel::from_precision(recall, precision, 1.0);
+                    let model = SignalModel::new(recall, recall * (1.0 - precision) / precision);
                     let page = SignaledPage {
                         objective,
                         precision: model.precision(1.0),
