@@ -16,7 +16,7 @@ mod memory;
 
 use crivello_agent::crawldb::CrawlDb;
 use crivello_agent::messages::{
-    Commit, ContentSigns, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, Queued,
+    Commit, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, Queued, RevisitData,
     ToFrontier, ToWorkbench, Validators,
 };
 use crivello_agent::storage::Database;
@@ -280,7 +280,7 @@ impl Agent {
         let version = (hash.wrapping_add(u64::from(row.generation()))) / 4;
         let etag = Some(format!("\"{version:016x}\"").into());
         let last_modified = Some("Tue, 14 Nov 2023 22:13:20 GMT".into());
-        let signs = ContentSigns {
+        let data = RevisitData {
             content: version,
             is_not_modified: false,
             validators: Validators { etag, last_modified },
@@ -303,7 +303,7 @@ impl Agent {
             discards: DiscardTally::default(),
             traced: None,
             original: None,
-            signs: Some(Box::new(signs)),
+            signs: Some(Box::new(data)),
         }
     }
 }

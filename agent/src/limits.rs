@@ -1,4 +1,5 @@
-//! Bounds of the agent that are not settings, each with its reason, and their relations.
+//! Bounds that several modules share and that are not settings, each with its reason, and their
+//! relations. Bounds of one module are constants at its top.
 
 use crivello_common::config::Settings;
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub const ORIGINS_A_HOST_MAX: usize = 16;
 /// Maximum bytes of compiled robots.txt rules on the workbench. Beyond it, hosts leave after their
 /// visit, and no more are requested.
 pub const RULES_BYTES_MAX: usize = 64 << 20;
-/// Bytes of compiled rules for each host of the workbench's standing order: a host with more rules
+/// Bytes of compiled rules for each host of the workbench's open host request: a host with more rules
 /// counts as several. Nearly all hosts have less than a tenth of it.
 pub const RULES_A_HOST: usize = 16 << 10;
 /// Maximum number of pages in the pipeline between the fetchers and the crawl database; fetchers

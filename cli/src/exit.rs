@@ -10,7 +10,7 @@ use std::io::Write;
 pub enum Exit {
     /// Done.
     Finished,
-    /// `crivello robots`: some URL is not allowed.
+    /// `crivello robots`: some URL is not allowed. `crivello check-expression`: some URL is not admitted.
     Disallowed,
     /// `crivello why`: no agent knows the subject.
     Unknown,

@@ -3,7 +3,8 @@
 use crate::closed_set;
 
 closed_set! {
-    /// The reason why a URL or a page was dropped: for good, unless the URL is not marked as seen.
+    /// The reason why a URL or a page was dropped. A URL that is marked as seen stays dropped if pages are
+    /// fetched once. With a policy of recrawling it is tried again later, except for `Blocked` and limits.
     pub enum Discard {
         /// The WHATWG URL parser rejects the text.
         Unparsable = 0 => "unparsable",

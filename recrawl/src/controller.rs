@@ -5,7 +5,7 @@
 //! a function of the budget and of the last report of each agent, so agents that hold the same reports
 //! have the same threshold, without an election or a common clock.
 //!
-//! **Stability.** A report does not depend on the threshold in force: it tells the demand at all
+//! **Stability.** A report does not depend on the threshold in force: it has the demand at all
 //! thresholds. So there is no feedback from the threshold to the reports, and late reports cannot
 //! cause oscillation; an agent that holds an old report is off by what the demand has changed since.
 //! The correction compares measured fetches with the demand at the thresholds that were in force when

@@ -1,10 +1,8 @@
 //! The demand of an agent: the sum of its pages' fetch rates as a function of the threshold.
 //!
 //! The interval of a page for any threshold depends on the stored bytes of the page and on the policy.
-//! So the sum over all pages is kept at a fixed grid of thresholds without a scan: what a row
-//! contributed is subtracted when it is overwritten or handed over, and the new row's contribution is
-//! added. The caller commits the sums with its rows. Where that takes too much time, sums over the
-//! pages of which a hash is below a bound, divided by that share, do as well.
+//! The sums are kept at a fixed grid of thresholds. The agent adds them up in passes over its pages. If
+//! there are many pages, it adds up a random share of them, and divides the sums by that share.
 //!
 //! The grid is fine, because the demand of the freshness objective is steep: a page that is given up
 //! at some threshold is fetched often just below it.

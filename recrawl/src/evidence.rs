@@ -1,4 +1,4 @@
-//! What visits of one page say about its change rate, in two numbers.
+//! Evidence of the change rate of one page from its visits, in two numbers.
 //!
 //! The evidence of a page is a Gamma-shaped likelihood of its rate `Δ`: `changes` and `time`, as if so
 //! many changes had been seen in so many seconds. With the prior Gamma(`α`, `β`) of its host and path
@@ -16,7 +16,7 @@
 //! ```
 //! The Gamma distribution with the same mean and variance takes its place (assumed density
 //! filtering). A change within a short time counts as one change in no time, as it should. A change
-//! within a time in which the page surely changes says nothing, and counts as nothing. So, unlike
+//! within a time in which the page surely changes has no information, and counts as nothing. So, unlike
 //! changes per visits, the estimate is not biased towards the rate of visits.
 //!
 //! If the time of the last change is known (`Last-Modified`), the likelihood `Δ exp(−Δ·age)` is a
@@ -51,7 +51,7 @@ const SIGNALS_MAX: u32 = 64;
 /// request is as old as the request.
 const AGE_MIN: f64 = 60.0;
 
-/// What visits of one page say about its change rate.
+/// Evidence of the change rate of one page from its visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChangeEvidence {
     changes: f64,

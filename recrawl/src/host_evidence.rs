@@ -1,5 +1,5 @@
-//! Statistics of the pages of a host: how well its signals tell changes, a prior of all of its pages,
-//! and one of each of its busiest path prefixes.
+//! Statistics of the pages of a host: the reliability of its signals, a prior of all of its pages, and
+//! one of each of its busiest path prefixes.
 //!
 //! `/news/` and `/archive/` of one host change at different rates. A prefix is drawn to its host, and a
 //! host to the crawl ([`crate::prior`]). The number of prefixes is bounded; the one with the least
@@ -173,13 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn signals_that_tell_changes_are_believed_and_others_are_not() {
+    fn signals_that_report_changes_are_believed_and_others_are_not() {
         let crawl = RateDistribution::UNKNOWN;
-        let recall = |tells: bool| {
+        let recall = |reports: bool| {
             let mut evidence = HostEvidence::default();
             for k in 0..200_u32 {
                 let is_changed = k % 4 == 0;
-                let n_signals = u32::from(if tells { is_changed } else { k % 4 == 2 });
+                let n_signals = u32::from(if reports { is_changed } else { k % 4 == 2 });
                 let model = evidence.signals(&crawl);
                 let rate = RateDistribution::new(4.0, 4.0 * 864_000.0);
                 let visit = visit(1, rate, 216_000.0);

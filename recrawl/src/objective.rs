@@ -1,4 +1,4 @@
-//! What a schedule minimizes: the penalty of a stored copy, and the value of a fetch.
+//! The objective of a schedule: the penalty of a stored copy, and the value of a fetch.
 //!
 //! A page of weight `μ` changes at rate `Δ`. A copy that has missed `n` changes costs `μ·C(n)` per
 //! second:
@@ -34,7 +34,7 @@
 use crate::rate::RateDistribution;
 use crate::special::{decay_integral, ein};
 
-/// What a schedule minimizes.
+/// The quantity that a schedule minimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Objective {
     /// The harmonic number of missed changes. Each page is fetched again and again.

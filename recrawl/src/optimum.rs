@@ -1,18 +1,10 @@
 //! Optimal rates of pages whose change rates are known, and the multiplier `λ` of a budget.
 //!
-//! Two schedules are solved. With **Poisson** fetches (at random times, rate `ρ`), the condition
-//! `−dJ/dρ = λ` has closed forms:
+//! **Periodic** fetches (each `T = 1/ρ` seconds) cost least for a budget, because a fetch soon after
+//! another one is worth little. Their condition is `V(T) = λ` (see [`crate::objective`]). The periodic
+//! optimum is the yardstick of the tests, and the threshold policy reaches it.
 //!
-//! ```text
-//! harmonic    J = μ ln((ρ + Δ)/ρ)      ρ = (−Δ + √(Δ² + 4μΔ/λ))/2        (LambdaCrawl)
-//! freshness   J = μ Δ/(ρ + Δ)          ρ = max(0, √(μΔ/λ) − Δ)           (Azar and others)
-//! ```
-//! **Periodic** fetches (each `T = 1/ρ` seconds) cost less for the same budget, because a fetch soon
-//! after another one is worth little. Their condition is `V(T) = λ` (see [`crate::objective`]). The
-//! periodic optimum is the yardstick of the tests, and the threshold policy reaches it.
-//!
-//! In all four cases the sum of rates decreases with `λ`, so [`multiplier`] finds the `λ` of a budget
-//! by bisection.
+//! The sum of rates decreases with `λ`, so [`multiplier`] finds the `λ` of a budget by bisection.
 
 use crate::objective::Objective;
 
@@ -26,23 +18,6 @@ pub struct KnownPage {
 }
 
 impl KnownPage {
-    /// Returns the optimal rate of Poisson fetches, in fetches per second, for the multiplier `λ`.
-    /// It is 0 for a page that is not worth a fetch, and for arguments that are not positive.
-    #[must_use]
-    pub fn poisson_rate(&self, objective: Objective, multiplier: f64) -> f64 {
-        let (mu, delta) = (self.weight, self.change_rate);
-        if !(mu > 0.0 && delta > 0.0 && multiplier > 0.0) {
-            return 0.0;
-        }
-        let ratio = mu / multiplier;
-        let rate = match objective {
-            // The usual form, without its cancellation.
-            Objective::Harmonic => 2.0 * ratio / (1.0 + (1.0 + 4.0 * ratio / delta).sqrt()),
-            Objective::Freshness => ((ratio * delta).sqrt() - delta).max(0.0),
-        };
-        if rate.is_finite() { rate } else { f64::MAX }
-    }
-
     /// Returns the optimal interval of periodic fetches, in seconds, for the multiplier `λ`. It is
     /// infinite for a page that is not worth a fetch, and for arguments that are not positive.
     #[must_use]

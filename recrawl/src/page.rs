@@ -1,4 +1,4 @@
-//! What is kept of a page for its schedule: 24 bytes.
+//! The stored state of a page for its schedule: 24 bytes.
 //!
 //! ```text
 //! bytes
@@ -16,8 +16,8 @@
 //! ```
 //! All integers are big-endian. The prior and the weight are those by which the page was scheduled
 //! last. So the interval of a page for any threshold depends on these bytes and on the policy only:
-//! a due time can be computed again when the threshold has moved, and sums of rates over pages can be
-//! kept without a scan (see [`crate::demand`]).
+//! the agent computes due times again when the threshold has moved, and adds up the rates of pages in
+//! passes (see [`crate::demand`]).
 
 use crate::evidence::{ChangeEvidence, ChangeSeen, FirstHints};
 use crate::quantize::{LogScale, from_short_float, to_seconds, to_short_float};
@@ -29,10 +29,10 @@ const SHAPE: LogScale = LogScale { unit: 0.1, zero: 0.0, step: 0.02, max: 255.0 
 const TIME: LogScale = LogScale { unit: 1.0, zero: 0.0, step: 0.000_6, max: 65_535.0 };
 const WEIGHT: LogScale =
     LogScale { unit: 1.0, zero: 128.0, step: std::f64::consts::LN_2 / 12.0, max: 255.0 };
-/// Bit of the last byte that says that the page is gone.
+/// Bit of the last byte that is set if the page is gone.
 const GONE: u8 = 0x80;
 
-/// What is kept of a page for its schedule. See the module for the layout.
+/// The stored state of a page for its schedule. The module documentation has the layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PageHistory {
     last_fetch: u32,
@@ -47,7 +47,7 @@ pub struct PageHistory {
     failures: u8,
 }
 
-/// What a visit learns from, beside the page itself.
+/// Input of an estimate after a visit, beside the page itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VisitContext {
     /// Prior of the page's host and path prefix.
@@ -207,13 +207,6 @@ impl PageHistory {
         let interval =
             policy.interval_with_signals(self.weight(), &rate, threshold, n_signals, signals);
         self.last_fetch() + interval
-    }
-
-    /// Returns the probability that the stored copy is fresh, `now` being in seconds since 1970. It
-    /// takes no account of change signals.
-    #[must_use]
-    pub fn freshness(&self, now: f64) -> f64 {
-        self.rate().unchanged(self.age(now))
     }
 
     /// Encodes the history.

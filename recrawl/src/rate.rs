@@ -87,13 +87,6 @@ impl RateDistribution {
         let shape = inverse_trigamma(log_variance, shapes);
         Self::new(shape, (digamma(shape) - log_mean).exp())
     }
-
-    /// Returns the probability that a page is unchanged `elapsed` seconds after a fetch:
-    /// `E[exp(−Δt)] = (b/(b + t))^a`.
-    #[must_use]
-    pub fn unchanged(&self, elapsed: f64) -> f64 {
-        (-self.shape * (elapsed.max(0.0) / self.time).ln_1p()).exp()
-    }
 }
 
 /// Returns the shape within `range` whose trigamma function is nearest to `value`, by bisection: the

@@ -19,7 +19,7 @@ use crate::threshold::ThresholdPolicy;
 use crate::threshold_history::ThresholdHistory;
 
 /// Visits in which the weight of a measurement falls by a factor `e`, or seconds if these take longer.
-/// Fewer visits do not tell the rate within 2 %; in less time, some hosts may count for all.
+/// Fewer visits do not determine the rate within 2 %; in less time, some hosts may count for all.
 const WINDOW_VISITS: f64 = 1_500.0;
 const WINDOW_SECONDS: f64 = 21_600.0;
 /// Factor by which the window is shorter if hints bring about all visits. The share of intervals that they

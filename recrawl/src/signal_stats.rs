@@ -1,6 +1,6 @@
 //! Recall and false rate of a host's change signals, learned from visits in bounded memory.
 //!
-//! A visit tells whether the page has changed, not which signals were true. The expected numbers are
+//! A visit shows whether the page has changed, not which signals were true. The expected numbers are
 //! known under the current model (online EM). For `n` signals in a time `t`, with `α` and `p` as in
 //! [`crate::signals`], a page is unchanged with probability `P₀ = exp(−αt)(1 − p)^n`. A page that has
 //! changed had on average `np/(1 − P₀)` true signals and `αt/(1 − P₀)` changes without a signal; a page

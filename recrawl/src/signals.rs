@@ -35,7 +35,7 @@ const TERMS: u32 = 3;
 /// Steps of a bisection.
 const STEPS: usize = 14;
 
-/// How well change signals of a host tell changes.
+/// Reliability of the change signals of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalModel {
     recall: f64,
@@ -62,14 +62,6 @@ impl SignalModel {
             recall: positive(recall).min(Self::RECALL_MAX),
             false_rate: positive(false_rate).min(1.0),
         }
-    }
-
-    /// Creates a model from the recall, and the precision (the probability that a signal is true) for
-    /// pages that change at this rate per second.
-    #[must_use]
-    pub fn from_precision(recall: f64, precision: f64, change_rate: f64) -> Self {
-        let precision = precision.clamp(1e-6, 1.0);
-        Self::new(recall, recall * change_rate * (1.0 - precision) / precision)
     }
 
     /// Returns the probability that a change is signaled.
@@ -280,7 +272,7 @@ mod tests {
                 (0.3, 0.05),
             ] {
                 for plain in [0.05, 0.3, 1.0, 3.0, 10.0] {
-                    let model = SignalModel::from_precision(recall, precision, 1.0);
+                    let model = SignalModel::new(recall, recall * (1.0 - precision) / precision);
                     let page = SignaledPage {
                         objective,
                         precision: model.precision(1.0),

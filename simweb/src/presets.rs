@@ -4,7 +4,7 @@ use crate::character::{
     Character, CharsetWay, Coding, Content, DnsWay, Http2Flood, Manner, PageKind, RetryAfter,
 };
 use crate::robots::Robots;
-use crate::spec::{SeedChoice, Spec};
+use crate::spec::Spec;
 use std::net::Ipv4Addr;
 
 impl Spec {
@@ -192,12 +192,6 @@ impl Spec {
     pub fn with_endless_hosts(self) -> Self {
         self.small(Character::named("calendar").content(Content::Calendar))
             .small(Character::named("subdomains").content(Content::Subdomains))
-    }
-
-    /// Limits the seeds to one generated host (and all named hosts).
-    #[must_use]
-    pub fn from_one_host(self) -> Self {
-        self.seeds(SeedChoice::First(1))
     }
 }
 

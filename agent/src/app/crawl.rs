@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Time for remaining tasks to end once the state is saved.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running crawl. All methods may be called from any thread.
 pub struct Crawl {
@@ -136,7 +136,7 @@ impl Crawl {
             }
             self.leave(&runtime);
             // Tasks that still run may hold the state, which must be closed before this returns.
-            runtime.shutdown_timeout(SHUTDOWN_PATIENCE);
+            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         }
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {

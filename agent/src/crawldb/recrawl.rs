@@ -1,11 +1,11 @@
-//! When a finished URL is queued again: what a visit says about the page, and its due time.
+//! The schedule of finished URLs: evidence of visits, and due times.
 //!
 //! `crivello_recrawl` has the mathematics. This file has the settings, the threshold in force and what
 //! is learned from all pages of this agent, and turns a result into the [`Revisit`] of its URL.
 
 use super::changes::is_limit;
 use crate::messages::{
-    ContentSigns, LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, SignalSource, Validators,
+    LastCapture, LinkKind, Page, PageEnd, Queued, Revisit, RevisitData, SignalSource, Validators,
 };
 use crate::storage::values::{FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
@@ -37,8 +37,8 @@ const META_RECRAWL: &[u8] = b"recrawl";
 const JITTER: f64 = 0.1;
 /// Longest wait after a failure, as a multiple of the first one.
 const FAILURE_WAITS_MAX: u32 = 64;
-/// Longest pause between two passes over all due times, and the pause as a multiple of the shortest
-/// interval.
+/// Maximum pause between two passes over all due times that `DueScan` does not lengthen, and the pause as a
+/// multiple of the shortest interval.
 const PASS_PAUSE_MAX: Duration = Duration::from_secs(60);
 const PASS_INTERVALS: u32 = 5;
 /// Time between two fetches of a list that has no interval of its own.
@@ -148,7 +148,7 @@ impl RecrawlState {
         self.freshness
     }
 
-    /// Returns what the next fetch of a URL needs after this result; `None` if pages are fetched once.
+    /// Returns the recrawl state of a URL after a visit; `None` if pages are fetched once.
     pub fn after_visit(
         &mut self,
         page: &Page,
@@ -169,8 +169,8 @@ impl RecrawlState {
             PageEnd::Failed(_) | PageEnd::Discarded(_) => VisitResult::Failed { is_gone: false },
         };
         let after = match seen {
-            VisitResult::Page(signs) => {
-                self.after_page(&before, (page, row), signs, (record, me), evidence)
+            VisitResult::Page(data) => {
+                self.after_page(&before, (page, row), data, (record, me), evidence)
             }
             VisitResult::Failed { is_gone } => {
                 if before.history.is_some() {
@@ -182,7 +182,7 @@ impl RecrawlState {
         Some(Box::new(after))
     }
 
-    /// Returns what a URL has after a fetch without a page.
+    /// Returns the recrawl state of a URL after a visit without a page.
     fn after_failure(&self, before: &Revisit, now: f64, is_gone: bool) -> Revisit {
         let context = self.context(None, self.crawl_prior());
         let mut history = before
@@ -222,7 +222,7 @@ impl RecrawlState {
         &mut self,
         before: &Revisit,
         (page, row): (&Page, &Queued),
-        signs: &ContentSigns,
+        data: &RevisitData,
         (record, me): (Option<(u32, u64)>, AgentId),
         evidence: &mut Option<Box<HostEvidence>>,
     ) -> Revisit {
@@ -231,18 +231,18 @@ impl RecrawlState {
         let crawl = self.crawl_prior();
         let prior = evidence.as_ref().map_or(crawl, |evidence| evidence.prior(prefix, &crawl));
         let model = signal_model(evidence.as_deref(), &crawl);
-        let context = VisitContext { signals: model, ..self.context(signs.weight, prior) };
-        let is_changed = before.content != Some(signs.content);
-        let age = signs.modified.map(|at| now - seconds(at)).filter(|age| *age >= 0.0);
+        let context = VisitContext { signals: model, ..self.context(data.weight, prior) };
+        let is_changed = before.content != Some(data.content);
+        let age = data.modified.map(|at| now - seconds(at)).filter(|age| *age >= 0.0);
         // A page that only failed so far has a history, but no content.
         let history = match before.history.filter(|_| before.content.is_some()) {
             None => {
-                let lifetime = signs.lifetime.map(|lifetime| lifetime.as_secs_f64());
+                let lifetime = data.lifetime.map(|lifetime| lifetime.as_secs_f64());
                 PageHistory::first(now, &FirstHints { age, lifetime }, &context)
             }
             Some(earlier) => {
                 let mut history = earlier;
-                let is_not_modified = signs.is_not_modified;
+                let is_not_modified = data.is_not_modified;
                 let seen = match is_changed {
                     true => ChangeSeen::Changed { age },
                     false => ChangeSeen::Unchanged,
@@ -270,7 +270,7 @@ impl RecrawlState {
                 history
             }
         };
-        let capture = match signs.is_not_modified {
+        let capture = match data.is_not_modified {
             true => before.capture,
             false if page.records.is_empty() && record.is_none() => None,
             false => {
@@ -281,15 +281,15 @@ impl RecrawlState {
                 Some(LastCapture { by: me, at: page.at, status, record })
             }
         };
-        let due = timestamp(now + self.interval((before, row), signs, &history));
+        let due = timestamp(now + self.interval((before, row), data, &history));
         Revisit {
             generation: before.generation,
             due,
             moved_in: 0,
             history: Some(history),
-            content: Some(signs.content),
+            content: Some(data.content),
             capture,
-            validators: signs.validators.clone(),
+            validators: data.validators.clone(),
         }
     }
 
@@ -307,7 +307,7 @@ impl RecrawlState {
     fn interval(
         &self,
         (before, row): (&Revisit, &Queued),
-        signs: &ContentSigns,
+        data: &RevisitData,
         history: &PageHistory,
     ) -> f64 {
         let (least, most) = self.policy.bounds();
@@ -317,9 +317,9 @@ impl RecrawlState {
                 let no_signals = SignalModel::NONE;
                 history.due(&self.policy, self.threshold, &no_signals) - history.last_fetch()
             }
-            (None, _) => match (signs.interval, before.history) {
+            (None, _) => match (data.interval, before.history) {
                 (Some(interval), _) => fixed_interval(interval, JITTER, row.hash.0),
-                (None, Some(earlier)) if signs.is_not_modified => {
+                (None, Some(earlier)) if data.is_not_modified => {
                     seconds(before.due) - earlier.last_fetch()
                 }
                 (None, _) => most,
@@ -338,7 +338,7 @@ impl RecrawlState {
             true => earlier.due(&self.policy, self.threshold, &no_signals),
             false => seconds(before.due),
         };
-        // What people ask for once says nothing about the future.
+        // Requests of people are not evidence of future visits.
         let is_hinted = before.moved_in == Revisit::SIGNALED;
         let due = (stored_due, is_hinted);
         if is_hinted {
@@ -369,8 +369,8 @@ impl RecrawlState {
         VisitContext { prior, signals: SignalModel::NONE, weight: weight.unwrap_or(1.0) }
     }
 
-    /// Returns what a finished URL has after a hint that it has changed; `None` if the hint changes
-    /// nothing. `evidence` is that of its host.
+    /// Returns the recrawl state of a finished URL after a hint that it has changed; `None` if the hint
+    /// changes nothing. `evidence` is that of its host.
     pub fn after_signal(
         &self,
         url: &Queued,
@@ -413,8 +413,8 @@ impl RecrawlState {
         Some(revisit)
     }
 
-    /// Returns when a page is due that a person asks for. However often that is, it is fetched no more
-    /// often than the shortest interval, and a page that fails not more often than errors are.
+    /// Returns the due time of a page that a person requests. Repeated requests do not make it due sooner
+    /// than the shortest interval after its last fetch or, if it fails, than the first wait after errors.
     fn requested_due(&self, revisit: &Revisit, now: Timestamp) -> Timestamp {
         let (now, shortest) = (seconds(now), self.policy.bounds().0);
         timestamp(match revisit.history {
@@ -458,7 +458,8 @@ impl RecrawlState {
         HINT_WINDOW_LISTS * between_lists.as_secs_f64()
     }
 
-    /// Returns the pause between two passes: longer than the shortest interval, but at most a minute.
+    /// Returns the minimum pause between two passes: five times the shortest interval, within 1 s to 60 s.
+    /// `DueScan` lengthens it if passes take long.
     pub fn pass_pause(&self) -> Duration {
         (PASS_INTERVALS * self.settings.interval_min).clamp(Duration::from_secs(1), PASS_PAUSE_MAX)
     }
@@ -540,16 +541,16 @@ impl RecrawlState {
 /// Result of a fetch, for the schedule.
 enum VisitResult<'a> {
     /// The page is there.
-    Page(&'a ContentSigns),
+    Page(&'a RevisitData),
     /// It is not. `is_gone` means 404 or 410.
     Failed { is_gone: bool },
 }
 
 impl<'a> VisitResult<'a> {
-    fn of(status: u16, signs: Option<&'a ContentSigns>) -> Self {
-        match (status, signs) {
+    fn of(status: u16, data: Option<&'a RevisitData>) -> Self {
+        match (status, data) {
             (404 | 410, _) => Self::Failed { is_gone: true },
-            (200..=399, Some(signs)) => Self::Page(signs),
+            (200..=399, Some(data)) => Self::Page(data),
             _ => Self::Failed { is_gone: false },
         }
     }
@@ -571,7 +572,7 @@ fn failure_policy(settings: &config::Recrawl) -> FailurePolicy {
     FailurePolicy::new(seconds(first), seconds(longest), seconds(settings.gone_after))
 }
 
-/// Returns how well signals tell changes of a host's pages.
+/// Returns the reliability of the signals of a host.
 fn signal_model(evidence: Option<&HostEvidence>, crawl: &RateDistribution) -> SignalModel {
     evidence.map_or(SignalModel::NONE, |evidence| evidence.signals(crawl))
 }

@@ -189,14 +189,14 @@ mod tests {
             None,
         );
         let (results, _parsers) = crossbeam::channel::bounded(1);
-        let outlet = FetchSink {
+        let sink = FetchSink {
             shared: shared.clone(),
             queues: SchedulerQueues::new(1, 1).into(),
             results,
         };
         let url = CrawlUrl::parse("http://a.test/").unwrap();
         let report = || {
-            outlet.fetched(Fetched {
+            sink.fetched(Fetched {
                 host: KeyedHasher::with_public_key().host_key(url.host()),
                 name: url.host().into(),
                 row: None,

@@ -100,8 +100,8 @@ impl Heartbeat {
                 Ok(Ok(answer)) => {
                     let answer = answer.into_inner();
                     self.coordinator_clock.set(Timestamp(answer.now));
-                    if let Some(allowance) = answer.quota {
-                        quota.on_grant(allowance, &self.shared);
+                    if let Some(grant) = answer.quota {
+                        quota.on_grant(grant, &self.shared);
                     }
                     self.shared.status.copies_wanted.store(answer.copies_wanted, Relaxed);
                     if let Some(threshold) = answer.recrawl_threshold {

@@ -107,7 +107,7 @@ impl ParserThread {
             discards,
             charset,
             original,
-            signs,
+            revisit_data,
             first,
             ..
         } = processed;
@@ -124,7 +124,7 @@ impl ParserThread {
             discards,
             traced: fetched.traced,
             original,
-            signs,
+            signs: revisit_data,
         };
         (page, charset, first)
     }

@@ -147,7 +147,7 @@ pub struct DueHost {
 }
 
 impl DueHost {
-    /// Returns the number of hosts that it counts for in a standing order: one, plus one for each
+    /// Returns the number of hosts that it counts for in the open host request: one, plus one for each
     /// [`RULES_A_HOST`](crate::limits::RULES_A_HOST) bytes of its rules.
     #[must_use]
     pub fn counts_as(&self) -> u32 {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Message from the workbench to the crawl database.
 #[derive(Debug)]
 pub enum ToFrontier {
-    /// A standing order: the workbench has room for this many more hosts, as counted by
-    /// [`DueHost::counts_as`](super::DueHost::counts_as). It replaces the last order.
+    /// The open host request: the workbench has room for this many more hosts, as counted by
+    /// [`DueHost::counts_as`](super::DueHost::counts_as). It replaces the last request.
     WantHosts {
         /// Number of hosts.
         hosts: u32,

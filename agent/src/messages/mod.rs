@@ -65,7 +65,7 @@ pub use ip_lease::{
 pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
 pub use min_host_delay::MinHostDelay;
 pub use oldest_original::OldestOriginal;
-pub use page::{ContentSigns, Page, PageEnd};
+pub use page::{Page, PageEnd, RevisitData};
 pub use pending_page::PendingPage;
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
 pub use resolution::{NameRequest, Resolution, ResolveError, Resolved};

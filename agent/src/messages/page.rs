@@ -39,12 +39,12 @@ pub struct Page {
     /// Time of the capture that the record refers to; `None` if it is no `revisit`.
     pub original: Option<Timestamp>,
     /// Data for the next fetch of the URL; `None` if pages are fetched once.
-    pub signs: Option<Box<ContentSigns>>,
+    pub signs: Option<Box<RevisitData>>,
 }
 
 /// Data of a response for the next fetch of its URL.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ContentSigns {
+pub struct RevisitData {
     /// The lower half of the fingerprint of the main text, or of the body if there is no text. That of
     /// the last content if the server called it unmodified.
     pub content: u64,

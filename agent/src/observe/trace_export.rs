@@ -25,7 +25,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request};
 
 /// Timeout of a call to the collector.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// First pause after a failed call; it doubles each time.
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ impl Otlp {
         }
         let endpoint = Endpoint::from_shared(url.to_owned());
         let endpoint = endpoint.map_err(|error| format!("not a valid URL: {error}"))?;
-        let endpoint = endpoint.connect_timeout(PATIENCE).timeout(PATIENCE);
+        let endpoint = endpoint.connect_timeout(CALL_TIMEOUT).timeout(CALL_TIMEOUT);
         match (url.starts_with("https://"), ca) {
             (true, ca) => with_tls(endpoint, ca).map(Self),
             (false, None) => Ok(Self(endpoint)),

@@ -13,7 +13,7 @@ mod cross_submission;
 pub mod duplicates;
 pub mod links;
 mod response;
-mod signs;
+mod revisit_data;
 #[cfg(test)]
 mod tests;
 

@@ -3,9 +3,9 @@
 use super::cross_submission::CrossSubmission;
 use super::duplicates::{Claim, Duplicates, First};
 use super::links::{Href, LinkRules, Parent};
-use super::signs::SignReader;
+use super::revisit_data::RevisitDataReader;
 use crate::messages::{
-    ChangeSignal, ContentSigns, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit,
+    ChangeSignal, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit, RevisitData,
     SignalSource, WarcRecord,
 };
 use crate::storage::Database;
@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time between a change and the first list that tells it.
+/// Maximum time between a change and the first list that reports it.
 const LIST_DELAY_MAX: Duration = Duration::from_secs(86_400);
 
 /// The link rules in force.
@@ -55,7 +55,7 @@ pub struct Processed {
     /// Time of the capture that the record refers to; `None` if it is no `revisit`.
     pub original: Option<Timestamp>,
     /// Data for the next fetch; `None` if pages are fetched once.
-    pub signs: Option<Box<ContentSigns>>,
+    pub revisit_data: Option<Box<RevisitData>>,
     /// Set if the result is the first with its payload: duplicates wait until it is handed over.
     pub first: Option<First>,
 }
@@ -73,7 +73,7 @@ impl Processed {
             signals: Vec::new(),
             charset: None,
             original: None,
-            signs: None,
+            revisit_data: None,
             first: None,
         }
     }
@@ -90,8 +90,8 @@ pub struct ResponseProcessor {
     /// Rule of `pages.keep`; `None` if all pages are archived.
     keep: Option<KeepRule>,
     /// Reader of the data for the next fetch; `None` if pages are fetched once.
-    signs: Option<SignReader>,
-    /// True if dates of sitemaps and feeds tell changes of other pages.
+    revisit_data: Option<RevisitDataReader>,
+    /// True if dates of sitemaps and feeds report changes of other pages.
     takes_signals: bool,
     parser: Parser,
     records: RecordBuilder,
@@ -112,7 +112,7 @@ impl ResponseProcessor {
             records: RecordBuilder::new(&fixed.store),
             sitemaps: live.links.sitemaps,
             keep: None,
-            signs: None,
+            revisit_data: None,
             takes_signals: false,
             fixed,
             hasher,
@@ -134,7 +134,7 @@ impl ResponseProcessor {
     fn set_keep(&mut self, live: &Live) {
         // It was checked with the other settings.
         self.keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
-        self.signs = SignReader::new(live);
+        self.revisit_data = RevisitDataReader::new(live);
         self.takes_signals = live.recrawl.policy == RecrawlPolicy::Adaptive;
         self.parser.collect_main_text(need_main_text(live));
     }
@@ -170,11 +170,11 @@ impl ResponseProcessor {
                     dates: Vec::new(),
                     charset: None,
                     keep: Keep::Archive,
-                    signs: None,
+                    revisit_data: None,
                 }
             }
         };
-        let Parsed { mut links, mut discards, mut dates, charset, keep, signs } = parsed;
+        let Parsed { mut links, mut discards, mut dates, charset, keep, revisit_data } = parsed;
         if keep == Keep::Drop {
             links.clear();
             dates.clear();
@@ -183,7 +183,7 @@ impl ResponseProcessor {
         if keep != Keep::Archive {
             discards.count(Discard::NotArchived);
             let rest = not_archived(response, links);
-            return Processed { discards, dates, signals, charset, signs, ..rest };
+            return Processed { discards, dates, signals, charset, revisit_data, ..rest };
         }
         let capture = capture(fetched, response);
         let digests = Digests::of(&capture, self.fixed.store.digest);
@@ -201,12 +201,23 @@ impl ResponseProcessor {
             truncated: response.truncated.is_some(),
         };
         let original = original.map(|original| original.at);
-        Processed { end, records, links, discards, dates, signals, charset, original, signs, first }
+        Processed {
+            end,
+            records,
+            links,
+            discards,
+            dates,
+            signals,
+            charset,
+            original,
+            revisit_data,
+            first,
+        }
     }
 
     /// Returns the pages of the same registrable domain that have changed since the last fetch of a
     /// sitemap or feed, or shortly before it: some lists are published later than the changes that
-    /// they tell.
+    /// they report.
     fn change_signals(
         &self,
         fetched: &Fetched,
@@ -243,8 +254,8 @@ impl ResponseProcessor {
             duplicate: false,
             truncated: false,
         };
-        let reader = self.signs.as_ref();
-        let signs = reader.map(|signs| signs.read_not_modified(response, revisit));
+        let reader = self.revisit_data.as_ref();
+        let revisit_data = reader.map(|reader| reader.read_not_modified(response, revisit));
         let capture = capture(fetched, response);
         let records = revisit.capture.map_or_else(Vec::new, |last| {
             let reason = RevisitReason::NotModified;
@@ -253,8 +264,8 @@ impl ResponseProcessor {
             self.records.build(&capture, &digests, Some(&original), std::iter::empty())
         });
         let original = revisit.capture.map(|last| last.at);
-        let signs = signs.map(Box::new);
-        Processed { records, original, signs, ..Processed::without_response(end) }
+        let revisit_data = revisit_data.map(Box::new);
+        Processed { records, original, revisit_data, ..Processed::without_response(end) }
     }
 
     fn links(&mut self, fetched: &Fetched, response: &Response, parent: Parent<'_>) -> Parsed {
@@ -281,9 +292,9 @@ impl ResponseProcessor {
             }
         };
         discards.add(Discard::TooManyLinks, page.links_over);
-        if self.keep.is_none() && self.signs.is_none() {
+        if self.keep.is_none() && self.revisit_data.is_none() {
             let (charset, keep) = (page.charset, Keep::Archive);
-            return Parsed { links, discards, dates, charset, keep, signs: None };
+            return Parsed { links, discards, dates, charset, keep, revisit_data: None };
         }
         let media = media_type(&response.headers);
         let record = PageRecord {
@@ -299,15 +310,23 @@ impl ResponseProcessor {
             text_length,
             language,
         };
-        let reader = self.signs.as_ref();
-        let signs = reader.map(|signs| signs.read(response, &record, page.main_text.as_ref()));
+        let reader = self.revisit_data.as_ref();
+        let revisit_data =
+            reader.map(|reader| reader.read(response, &record, page.main_text.as_ref()));
         let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
             rule.keep(&record).ok().flatten().unwrap_or_else(|| {
                 discards.count(Discard::KeepFailed);
                 Keep::Archive
             })
         });
-        Parsed { links, discards, dates, charset: page.charset, keep, signs: signs.map(Box::new) }
+        Parsed {
+            links,
+            discards,
+            dates,
+            charset: page.charset,
+            keep,
+            revisit_data: revisit_data.map(Box::new),
+        }
     }
 
     /// Returns the sitemaps that a robots.txt names, as if a seed linked to them. They are read from
@@ -361,7 +380,7 @@ struct Parsed {
     dates: Vec<LinkDates>,
     charset: Option<&'static str>,
     keep: Keep,
-    signs: Option<Box<ContentSigns>>,
+    revisit_data: Option<Box<RevisitData>>,
 }
 
 /// Returns what is known of a page if the server called it unmodified, as it was asked.

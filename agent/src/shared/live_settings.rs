@@ -3,7 +3,9 @@
 //! ```text
 //!   coordinator ── Live ──► watch ──► LiveSettings ──┬► link rules, blocked and paused hosts,
 //!                                                    │  connection lifetimes        (at once)
-//!                                                    ├► writer: crawl database      (next round)
+//!                                                    ├► writer: crawl database with the order of
+//!                                                    │  queues and recrawl; archive (next round)
+//!                                                    ├► parsers: rules of pages     (next round)
 //!                                                    └► scheduler: workbench        (after that)
 //! ```
 //! The crawl database applies settings first: it sets the page limit of each host, and must have

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Interval between two reviews of the number of ready entries.
 const REVIEW: Duration = Duration::from_secs(1);
 /// The front shrinks after more than this many reviews in a row with too many ready entries.
-const PATIENCE: u32 = 10;
+const IDLE_REVIEWS_MAX: u32 = 10;
 
 /// The current occupancy of the workbench.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Front {
     window_urls_max: usize,
     /// Number of ready entries that fetchers can take at most.
     need: usize,
-    /// The standing order at the crawl database: hosts that are still to be delivered.
+    /// The open host request at the crawl database: hosts that are still to be delivered.
     ordered: u32,
     review_at: Timestamp,
     idle_reviews: u32,
@@ -127,19 +127,19 @@ impl Front {
     pub fn review(&mut self, ready: usize, usage: Usage, now: Timestamp) {
         self.review_at = now + REVIEW;
         self.idle_reviews = if ready > self.need { self.idle_reviews + 1 } else { 0 };
-        if self.idle_reviews > PATIENCE {
+        if self.idle_reviews > IDLE_REVIEWS_MAX {
             let enough = usage.entries.saturating_sub(ready) + self.need;
             let step = self.wanted.div_ceil(20);
             self.wanted = enough.clamp(self.wanted - step, self.wanted).max(self.floor);
         }
     }
 
-    /// Deducts a delivered host, which counts as `hosts` hosts, from the order.
+    /// Deducts a delivered host, which counts as `hosts` hosts, from the open host request.
     pub const fn delivered(&mut self, hosts: u32) {
         self.ordered = self.ordered.saturating_sub(hosts);
     }
 
-    /// Returns a new order if it differs enough from the standing one: by an eighth, or from or to
+    /// Returns a new host request if it differs enough from the open one: by an eighth, or from or to
     /// 0.
     pub fn order(&mut self, usage: Usage, closing: bool) -> Option<u32> {
         let free = self.hosts_max.saturating_sub(usage.hosts);

@@ -14,7 +14,7 @@ const AGENTS_MAX: i64 = 64;
 /// Maximum validity in days. Some TLS implementations reject certificates that are valid for
 /// longer.
 const CERT_DAYS_MAX: i64 = 825;
-const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), unknown (why) or impolite (simweb judge), \
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why) or impolite (simweb judge), \
                           64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
                           (set, pause, block, log-level), 130 stopped, state saved.";
 

@@ -138,7 +138,7 @@ impl Script {
         }
     }
 
-    /// Weight of a letter: how many letters of an alphabet say as much.
+    /// Weight of a letter: the number of letters of an alphabet with as much information.
     fn weight(self) -> u32 {
         match self {
             Self::HanKana => 3,

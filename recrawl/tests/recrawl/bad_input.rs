@@ -54,7 +54,6 @@ proptest! {
         if let NextTry::At(at) = failures.next_try(now, &page) {
             prop_assert!(at.is_finite());
         }
-        prop_assert!((0.0..=1.0).contains(&page.freshness(now)));
         let mut sums = DemandSums::default();
         sums.add(&policy, &page);
         prop_assert!(sums.rates().iter().all(|rate| rate.is_finite() && *rate >= 0.0));

@@ -83,7 +83,7 @@ impl Cluster {
     /// Panics if they cannot be made.
     #[must_use]
     pub fn with_certs(mut self, nodes: &[&str]) -> Self {
-        self.certs = Some(Certs::make(&self.dir().join("papers"), nodes));
+        self.certs = Some(Certs::make(&self.dir().join("certificates"), nodes));
         self
     }
 

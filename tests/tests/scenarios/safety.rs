@@ -293,7 +293,7 @@ fn wait_for_change(cluster: &mut Cluster, times: usize) {
 fn nobody_listens_to_other_machines_without_certificates_and_secrets() {
     const TLS: &str = "--tls-cert, --tls-key and --tls-ca";
     let dir = tempfile::tempdir().expect("a directory");
-    let certs = Certs::make(&dir.path().join("papers"), &["a"]);
+    let certs = Certs::make(&dir.path().join("certificates"), &["a"]);
     let file = |name: &str| certs.dir().join(name).display().to_string();
     let token = vec!["--token-file".to_owned(), file("token")];
     let secret = vec!["--node-secret-file".to_owned(), file("node-secret")];

@@ -6,15 +6,30 @@
 //! struct. These copies are listed here, each with the line that renews it.
 
 use crate::{assert_none, files, read, root};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Types of live settings, and types derived from them.
-const LIVE_TYPES: [&str; 7] =
-    ["Live", "Limits", "Politeness", "Links", "Settings", "LinkRules", "LinkFilter"];
+const LIVE_TYPES: [&str; 15] = [
+    "Live",
+    "Limits",
+    "Politeness",
+    "Links",
+    "Pages",
+    "Recrawl",
+    "Archive",
+    "Settings",
+    "LinkRules",
+    "LinkFilter",
+    "KeepRule",
+    "RevisitDataReader",
+    "ThresholdPolicy",
+    "FailurePolicy",
+    "ThresholdController",
+];
 
-/// Fields of such a type: file and name, and the file and line that renews them or, for those that
-/// are used once, creates them.
-const COPIES: [(&str, &str, &str, &str); 8] = [
+/// Fields of such a type, and fields of other types that are derived from live settings: file and
+/// name, and the file and line that renews them or, for those that are used once, creates them.
+const COPIES: [(&str, &str, &str, &str); 17] = [
     (
         "agent/src/shared/live_settings.rs",
         "live",
@@ -53,6 +68,67 @@ const COPIES: [(&str, &str, &str, &str); 8] = [
         "agent/src/observe/explain/mod.rs",
         "self.agent.rules.load_full()",
     ),
+    (
+        "agent/src/process/response.rs",
+        "sitemaps",
+        "agent/src/process/response.rs",
+        "self.sitemaps = live.links.sitemaps",
+    ),
+    (
+        "agent/src/process/response.rs",
+        "keep",
+        "agent/src/process/response.rs",
+        "self.keep = KeepRule::compile(&live.pages.keep)",
+    ),
+    (
+        "agent/src/process/response.rs",
+        "revisit_data",
+        "agent/src/process/response.rs",
+        "self.revisit_data = RevisitDataReader::new(live)",
+    ),
+    (
+        "agent/src/process/response.rs",
+        "takes_signals",
+        "agent/src/process/response.rs",
+        "self.takes_signals = live.recrawl.policy",
+    ),
+    (
+        "agent/src/crawldb/recrawl.rs",
+        "settings",
+        "agent/src/crawldb/recrawl.rs",
+        "self.settings = settings.clone()",
+    ),
+    (
+        "agent/src/crawldb/recrawl.rs",
+        "policy",
+        "agent/src/crawldb/recrawl.rs",
+        "self.policy = threshold_policy(settings)",
+    ),
+    (
+        "agent/src/crawldb/recrawl.rs",
+        "failures",
+        "agent/src/crawldb/recrawl.rs",
+        "self.failures = failure_policy(settings)",
+    ),
+    (
+        "coordinator/src/recrawl_rate.rs",
+        "controller",
+        "coordinator/src/recrawl_rate.rs",
+        "inner.controller.set_budget(settings.live.recrawl.rate)",
+    ),
+    (
+        "coordinator/src/settings.rs",
+        "settings",
+        "coordinator/src/settings.rs",
+        "Self::new(settings.clone(), stored)",
+    ),
+];
+
+/// Names of a section in files that do not call it by its own name.
+const OTHER_NAMES: [(&str, &str, &str); 3] = [
+    ("recrawl", "settings", "agent/src/crawldb/recrawl.rs"),
+    ("archive", "keep", "agent/src/engines/writer/keep.rs"),
+    ("archive", "keep", "agent/src/engines/writer/archive_periods.rs"),
 ];
 
 /// Returns the fields in a source that own a value of a type of live settings.
@@ -60,7 +136,7 @@ fn copies(source: &str) -> Vec<String> {
     let field = |line: &str| {
         let line = line.trim().trim_end_matches(',');
         let (name, kind) = line.rsplit_once(": ")?;
-        let kind = kind.trim_start_matches("Arc<").trim_start_matches("Box<").trim_end_matches('>');
+        let kind = kind.trim_end_matches('>').rsplit(['<', ':']).next()?;
         let name = name.rsplit(' ').next()?;
         (LIVE_TYPES.contains(&kind) && !line.contains("fn ") && !line.contains('('))
             .then(|| name.to_owned())
@@ -82,7 +158,8 @@ fn copies(source: &str) -> Vec<String> {
 #[test]
 fn each_copy_of_live_settings_is_renewed() {
     let mut wrong = Vec::new();
-    let sources = ["agent/src", "html/src"].map(|dir| files(&root().join(dir), "rs"));
+    let sources =
+        ["agent/src", "html/src", "coordinator/src"].map(|dir| files(&root().join(dir), "rs"));
     let mut seen = Vec::new();
     for path in sources.iter().flatten() {
         let file = path
@@ -104,7 +181,10 @@ fn each_copy_of_live_settings_is_renewed() {
         }
     }
     for (file, field, renewed_in, by) in COPIES {
-        if !seen.iter().any(|(at, name)| (&**at, &**name) == (file, field)) {
+        let derived = format!("\n    {field}: ");
+        if !seen.iter().any(|(at, name)| (&**at, &**name) == (file, field))
+            && !read(&root().join(file)).contains(&derived)
+        {
             wrong.push(format!("{file}: `{field}` is listed but does not exist"));
         }
         if !read(&root().join(renewed_in)).contains(by) {
@@ -119,52 +199,71 @@ fn each_copy_of_live_settings_is_renewed() {
 #[test]
 fn a_copy_of_live_settings_is_found() {
     let source = "pub struct A {\n    pub live: Live,\n    pub fixed: Fixed,\n    rules: Arc<LinkRules>,\n}\n\
-                  fn f(\n    live: Live,\n) {}\nstruct B<'a> {\n    live: &'a Live,\n}\n";
-    assert_eq!(copies(source), ["live", "rules"]);
+                  fn f(\n    live: Live,\n) {}\nstruct B<'a> {\n    live: &'a Live,\n    \
+                  settings: config::Recrawl,\n    keep: Option<KeepRule>,\n}\n";
+    assert_eq!(copies(source), ["live", "rules", "settings", "keep"]);
 }
 
-/// Returns the settings in the sections of the table that are `live`.
-fn live_settings(table: &str) -> Vec<String> {
-    let (mut live, mut fields) = (false, Vec::new());
+/// Returns section and name of the settings in the sections of the table that are `live`.
+fn live_settings(table: &str) -> Vec<(String, String)> {
+    let (mut section, mut fields) = (None, Vec::new());
     for line in table.lines().map(str::trim) {
         if line.ends_with('{') {
-            live = line.starts_with("live ");
-        } else if live
+            let name = line.strip_prefix("live ").and_then(|rest| rest.split_once(':'));
+            section = name.map(|(name, _)| name.to_owned());
+        } else if let Some(section) = &section
             && let Some((field, _)) = line.split_once(": ")
             && line.contains(" = ")
         {
-            fields.push(field.to_owned());
+            fields.push((section.clone(), field.to_owned()));
         }
     }
     fields
 }
 
-/// Returns the live settings that none of these sources reads.
-fn unread(live: &[String], sources: &[String]) -> Vec<String> {
-    let is_read = |field: &String| {
-        sources.iter().any(|text| {
-            let uses = text.match_indices(field.as_str());
-            uses.into_iter().any(|(at, _)| {
-                let rest = &text[at + field.len()..];
-                text[..at].ends_with('.')
-                    && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-            })
-        })
-    };
-    live.iter().filter(|field| !is_read(field)).cloned().collect()
+/// Returns true if the text has `owner.field`.
+fn has_field(text: &str, owner: &str, field: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let path = format!("{owner}.{field}");
+    text.match_indices(&path).any(|(at, _)| {
+        let rest = &text[at + path.len()..];
+        !text[..at].ends_with(is_name) && !rest.starts_with(|c| is_name(c) || c == '(')
+    })
 }
 
-/// Returns a source without its tests, which come last.
-fn product(path: &Path) -> String {
-    let text = read(path);
-    text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned()
+/// Returns the live settings that none of these sources reads: paths and code.
+fn unread(live: &[(String, String)], sources: &[(String, String)]) -> Vec<String> {
+    let is_read = |section: &str, field: &str| {
+        sources.iter().any(|(path, text)| {
+            let names = OTHER_NAMES.iter().filter(|(of, _, file)| *of == section && file == path);
+            let mut names = names.map(|(_, name, _)| *name).chain([section]);
+            names.any(|name| has_field(text, name, field))
+        })
+    };
+    let unread = live.iter().filter(|(section, field)| !is_read(section, field));
+    unread.map(|(section, field)| format!("{section}.{field} is not read")).collect()
+}
+
+/// Returns the code of a source: without its tests, which come last, without comments and strings, and
+/// with each chain of calls in one line.
+fn code(source: &str) -> String {
+    let mut code = String::new();
+    for line in source.split("#[cfg(test)]\nmod ").next().unwrap_or_default().lines() {
+        let line = line.trim();
+        if !line.starts_with('.') {
+            code.push('\n');
+        }
+        let parts = line.split("//").next().unwrap_or_default().split('"');
+        parts.step_by(2).for_each(|part| code.push_str(part));
+    }
+    code
 }
 
 #[test]
 fn each_live_setting_is_read() {
     let live = live_settings(&read(&root().join("common/src/config/settings.rs")));
     assert!(
-        live.len() > 20,
+        live.len() > 50,
         "only {} live settings: is this test reading the table correctly?",
         live.len()
     );
@@ -175,17 +274,35 @@ fn each_live_setting_is_read() {
     let sources = dirs.iter().flat_map(|dir| files(dir, "rs"));
     let sources = sources.filter(|path| !path.starts_with(&config));
     let tests = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
-    let sources: Vec<_> = sources.filter(|path| !tests(path)).map(|path| product(&path)).collect();
+    let sources = sources.filter(|path| !tests(path)).map(|path| {
+        let file = path.strip_prefix(root()).expect("a path below the root");
+        (file.to_string_lossy().into_owned(), code(&read(&path)))
+    });
+    let sources: Vec<_> = sources.collect();
     assert_none(&unread(&live, &sources));
+    for (section, name, file) in OTHER_NAMES {
+        let text = sources.iter().find(|(path, _)| path == file).map(|(_, text)| text);
+        let text = text.unwrap_or_else(|| panic!("{file} is listed but does not exist"));
+        let mut fields = live.iter().filter(|(of, _)| of == section);
+        let is_used = fields.any(|(_, field)| has_field(text, name, field));
+        assert!(is_used, "{file} is listed but reads no setting of `{section}` from `{name}`");
+    }
 }
 
 #[test]
 fn a_live_setting_that_is_not_read_is_found() {
-    let table = "live links: Links {\n  depth_max: Option<u16> = None, in \"links\";\n  images: bool = \
-                 false;\n}\nfixed store: Store {\n  digest: u8 = 1, permanent true;\n}";
+    let table = "live recrawl: Recrawl {\n  rate: f64 = 1.0, in \"pages\";\n  interval: String = \
+                 \"7d\";\n}\nfixed store: Store {\n  digest: u8 = 1, permanent true;\n}\nlive links: \
+                 Links {\n  images: bool = false;\n}";
     let live = live_settings(table);
-    assert_eq!(live, ["depth_max", "images"]);
-    let source =
-        "let images = settings.live.links.images; settings.depth_max_of; depth_max".to_owned();
-    assert_eq!(unread(&live, &[source]), ["depth_max"]);
+    let of = |section: &str, field: &str| (section.to_owned(), field.to_owned());
+    assert_eq!(live, [of("recrawl", "rate"), of("recrawl", "interval"), of("links", "images")]);
+    let source = "// recrawl.rate is in a comment.\nlet images = settings\n    .live\n    .links\n    \
+                  .images;\nmeter.rate + fetch.rate + recrawl.rate_min + recrawl.rate();\nlet \
+                  old_recrawl.rate = \"recrawl.rate\";\nlet i = new.recrawl.interval;\n#[cfg(test)]\nmod \
+                  tests { recrawl.rate }\n";
+    let sources = [("agent/src/a.rs".to_owned(), code(source))];
+    assert_eq!(unread(&live, &sources), ["recrawl.rate is not read"]);
+    let read = [("agent/src/a.rs".to_owned(), code("settings.recrawl.rate.max(recrawl.interval)"))];
+    assert_eq!(unread(&live[..2], &read), Vec::<String>::new());
 }

@@ -1,8 +1,8 @@
 //! Months, and minutes, of a crawl in simulated time: the crawl database, with all that it stores, scans and passes,
 //! comes near the best periodic schedule of pages whose change rates it has to find out.
 
-use super::recrawl::{TestCrawlDb, found, ok, signs};
-use crate::messages::{ChangeSignal, Commit, ContentSigns, SignalSource};
+use super::recrawl::{TestCrawlDb, found, ok, revisit_data};
+use crate::messages::{ChangeSignal, Commit, RevisitData, SignalSource};
 use crivello_common::time::Timestamp;
 use crivello_recrawl::controller::ThresholdController;
 use crivello_recrawl::objective::Objective;
@@ -160,7 +160,7 @@ impl Months {
                         n_fetches[n] += 1;
                         n_judged += 1;
                     }
-                    (ok(200), Some(ContentSigns { interval: None, ..signs(page.version) }))
+                    (ok(200), Some(RevisitData { interval: None, ..revisit_data(page.version) }))
                 });
             }
             while let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() {

@@ -2,8 +2,8 @@
 
 use super::super::CrawlDb;
 use crate::messages::{
-    Commit, ContentSigns, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey,
-    Queued, Revisit, ToFrontier, ToWorkbench, Validators,
+    Commit, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued,
+    Revisit, RevisitData, ToFrontier, ToWorkbench, Validators,
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};
@@ -85,16 +85,16 @@ impl TestCrawlDb {
     }
 
     /// Fetches all that waits, with this result, and returns the rows.
-    pub(super) fn fetch(&mut self, end: &PageEnd, signs: Option<&ContentSigns>) -> Vec<Queued> {
+    pub(super) fn fetch(&mut self, end: &PageEnd, data: Option<&RevisitData>) -> Vec<Queued> {
         self.queue_due();
-        self.fetch_each(|_| (end.clone(), signs.cloned()))
+        self.fetch_each(|_| (end.clone(), data.cloned()))
     }
 
     /// Fetches all that waits and fits into the windows of hosts, with the result for each row, and
     /// returns the rows.
     pub(super) fn fetch_each(
         &mut self,
-        mut result: impl FnMut(&Queued) -> (PageEnd, Option<ContentSigns>),
+        mut result: impl FnMut(&Queued) -> (PageEnd, Option<RevisitData>),
     ) -> Vec<Queued> {
         self.crawldb.on_workbench(ToFrontier::WantHosts { hosts: 100 });
         let mut out = Vec::new();
@@ -106,7 +106,7 @@ impl TestCrawlDb {
             state.next = self.now;
             for row in &due.urls {
                 rows.push(row.clone());
-                let (end, signs) = result(row);
+                let (end, data) = result(row);
                 let page = Page {
                     host: due.host,
                     name: due.name.clone(),
@@ -120,7 +120,7 @@ impl TestCrawlDb {
                     discards: DiscardTally::default(),
                     traced: None,
                     original: None,
-                    signs: signs.map(Box::new),
+                    signs: data.map(Box::new),
                 };
                 pages.push((page, Some((1, 7))));
             }
@@ -179,8 +179,8 @@ pub(super) fn ok(status: u16) -> PageEnd {
     PageEnd::Response { status, bytes: 10, digest, duplicate, truncated }
 }
 
-pub(super) fn signs(content: u64) -> ContentSigns {
-    ContentSigns {
+pub(super) fn revisit_data(content: u64) -> RevisitData {
+    RevisitData {
         content,
         is_not_modified: false,
         validators: Validators { etag: Some("\"1\"".into()), last_modified: None },
@@ -198,13 +198,13 @@ pub(super) const URL: &str = "http://a.example/x";
 fn a_page_is_fetched_again_after_its_interval_over_restarts() {
     let mut db = TestCrawlDb::new(&[FIXED]);
     db.find(URL);
-    assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
+    assert_eq!(db.fetch(&ok(200), Some(&revisit_data(1))).len(), 1);
     for generation in 1..4 {
         db.recount();
-        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "it is not due yet");
+        assert!(db.fetch(&ok(200), Some(&revisit_data(1))).is_empty(), "it is not due yet");
         db = db.restart();
         db.now = db.now + 2 * HOUR;
-        let rows = db.fetch(&ok(200), Some(&signs(generation / 2)));
+        let rows = db.fetch(&ok(200), Some(&revisit_data(generation / 2)));
         assert_eq!(rows.len(), 1);
         let revisit = rows[0].revisit.as_ref().unwrap();
         assert_eq!(revisit.generation, generation as u32);
@@ -225,10 +225,10 @@ fn a_page_is_fetched_again_after_its_interval_over_restarts() {
 fn a_page_that_is_not_modified_keeps_its_capture() {
     let mut db = TestCrawlDb::new(&[FIXED]);
     db.find(URL);
-    db.fetch(&ok(200), Some(&signs(1)));
+    db.fetch(&ok(200), Some(&revisit_data(1)));
     let first = db.revisit(URL);
     db.now = db.now + 2 * HOUR;
-    let unmodified = ContentSigns { is_not_modified: true, ..signs(1) };
+    let unmodified = RevisitData { is_not_modified: true, ..revisit_data(1) };
     db.fetch(&ok(304), Some(&unmodified));
     let second = db.revisit(URL);
     assert_eq!(second.capture, first.capture);
@@ -245,7 +245,7 @@ fn a_page_that_is_not_modified_keeps_its_capture() {
 fn gone_pages_back_off_and_are_forgotten() {
     let mut db = TestCrawlDb::new(&[FIXED, "recrawl.errors-interval=1d", "recrawl.gone-after=10d"]);
     db.find(URL);
-    db.fetch(&ok(200), Some(&signs(1)));
+    db.fetch(&ok(200), Some(&revisit_data(1)));
     let mut fetches = 0;
     for day in 0..40 {
         db.now = T + DAY * day + HOUR * 2;
@@ -265,7 +265,7 @@ fn failed_urls_are_tried_again_and_begin_anew() {
     db.recount();
     assert!(matches!(db.seen(URL), Some(Seen::Done(UrlOutcome::Failed(..)))));
     db.now = db.now + 2 * HOUR;
-    assert_eq!(db.fetch(&ok(200), Some(&signs(5))).len(), 1);
+    assert_eq!(db.fetch(&ok(200), Some(&revisit_data(5))).len(), 1);
     let revisit = db.revisit(URL);
     assert_eq!((revisit.generation, revisit.history.unwrap().visits()), (1, (0, 0)));
     assert_eq!(revisit.history.unwrap().failures(), 0);
@@ -285,7 +285,7 @@ fn nothing_is_fetched_again_without_a_policy() {
 fn a_key_that_belongs_to_no_row_is_deleted() {
     let mut db = TestCrawlDb::new(&[FIXED]);
     db.find(URL);
-    db.fetch(&ok(200), Some(&signs(1)));
+    db.fetch(&ok(200), Some(&revisit_data(1)));
     let mut batch = crate::storage::Batch::default();
     batch.put(Family::Due, &keys::due(T - HOUR, found("http://b.example/").key()), &[]);
     batch.put(Family::Due, &keys::due(T - HOUR, found(URL).key()), &[]);
@@ -299,19 +299,19 @@ fn a_key_that_belongs_to_no_row_is_deleted() {
 fn urls_of_a_closed_group_wait_until_it_is_opened() {
     let mut db = TestCrawlDb::sharing(&[FIXED]);
     db.find(URL);
-    db.fetch(&ok(200), Some(&signs(1)));
+    db.fetch(&ok(200), Some(&revisit_data(1)));
     let group = found(URL).host.group;
     db.crawldb.close_group(group).unwrap();
     while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
         db.disk.commit(&commit.batch).unwrap();
     }
     db.now = db.now + 2 * HOUR;
-    assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty());
+    assert!(db.fetch(&ok(200), Some(&revisit_data(1))).is_empty());
     db.crawldb.open_group(group, Timestamp::ZERO).unwrap();
     while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
         db.disk.commit(&commit.batch).unwrap();
     }
-    assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
+    assert_eq!(db.fetch(&ok(200), Some(&revisit_data(1))).len(), 1);
     db.recount();
 }
 
@@ -321,7 +321,7 @@ fn a_deleted_group_leaves_no_due_times() {
     for n in 0..20 {
         db.find(&format!("http://a.example/{n}"));
     }
-    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
+    while !db.fetch(&ok(200), Some(&revisit_data(1))).is_empty() {}
     assert_eq!(db.n_rows(Family::Due), 20);
     db.crawldb.delete_group(found(URL).host.group);
     while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
@@ -342,14 +342,14 @@ fn pages_of_a_host_at_its_limit_are_fetched_again_and_no_others() {
         // The model of a workbench here takes all that it is given, as far as the limit allows.
         let mut first = 0;
         for _ in 0..6 {
-            first += db.fetch(&ok(200), Some(&signs(1))).len();
+            first += db.fetch(&ok(200), Some(&revisit_data(1))).len();
             db.commit(Commit::default());
         }
         for _ in 0..3 {
             db.now = db.now + 2 * HOUR;
             let mut again = 0;
             for _ in 0..4 {
-                let rows = db.fetch(&ok(200), Some(&signs(1)));
+                let rows = db.fetch(&ok(200), Some(&revisit_data(1)));
                 assert!(rows.iter().all(|row| row.generation() > 0), "{limit}: {rows:?}");
                 again += rows.len();
                 db.commit(Commit::default());
@@ -357,7 +357,7 @@ fn pages_of_a_host_at_its_limit_are_fetched_again_and_no_others() {
             assert_eq!(again, first, "{limit}");
         }
         db.find("http://a.example/new");
-        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "{limit}");
+        assert!(db.fetch(&ok(200), Some(&revisit_data(1))).is_empty(), "{limit}");
         db.recount();
         let host = found(URL).host;
         db.crawldb.frontier.hosts.load(&[host]).unwrap();
@@ -373,7 +373,7 @@ fn a_pass_adds_up_the_demand_and_moves_due_times() {
     for n in 0..23 {
         db.find(&format!("http://a.example/{n}"));
     }
-    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
+    while !db.fetch(&ok(200), Some(&revisit_data(1))).is_empty() {}
     let mut reports = Vec::new();
     let mut pass = |db: &mut TestCrawlDb| {
         for _ in 0..20 {

@@ -1,6 +1,6 @@
 //! Tests of hints that pages have changed, and of requests to fetch pages again.
 
-use super::recrawl::{DAY, FIXED, HOUR, TestCrawlDb, URL, found, ok, signs};
+use super::recrawl::{DAY, FIXED, HOUR, TestCrawlDb, URL, found, ok, revisit_data};
 use crate::messages::{ChangeSignal, Commit, CommitKind, Fact, HostRequest, SignalSource};
 use crivello_common::view::AgentId;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn a_request_moves_the_due_time_of_a_known_page_and_adds_none() {
     for of_another_agent in [false, true] {
         let mut db = TestCrawlDb::sharing(&[FIXED, "recrawl.interval-min=1m"]);
         db.find(URL);
-        db.fetch(&ok(200), Some(&signs(1)));
+        db.fetch(&ok(200), Some(&revisit_data(1)));
         let unknown = signal("http://b.example/", SignalSource::Person);
         let mut commit = Commit::default();
         for signal in [signal(URL, SignalSource::Person), unknown] {
@@ -28,9 +28,12 @@ fn a_request_moves_the_due_time_of_a_known_page_and_adds_none() {
         }
         db.commit(commit);
         db.recount();
-        assert!(db.fetch(&ok(200), Some(&signs(1))).is_empty(), "before the shortest interval");
+        assert!(
+            db.fetch(&ok(200), Some(&revisit_data(1))).is_empty(),
+            "before the shortest interval"
+        );
         db.now = db.now + Duration::from_secs(61);
-        assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), 1);
+        assert_eq!(db.fetch(&ok(200), Some(&revisit_data(1))).len(), 1);
         db.recount();
         assert!(db.seen("http://b.example/").is_none());
     }
@@ -50,7 +53,7 @@ fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
         send(db, SignalSource::List { modified });
     };
     db.find(URL);
-    db.fetch(&ok(200), Some(&signs(0)));
+    db.fetch(&ok(200), Some(&revisit_data(0)));
     // Each fifth visit finds a change, and each change was signaled.
     for n in 1..60_u64 {
         db.now = db.now + DAY;
@@ -59,14 +62,14 @@ fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
             list(&mut db, HOUR);
         }
         send(&mut db, SignalSource::Person);
-        assert_eq!(db.fetch(&ok(200), Some(&signs(n / 5))).len(), 1);
+        assert_eq!(db.fetch(&ok(200), Some(&revisit_data(n / 5))).len(), 1);
     }
     // By this threshold the page is due after some two days.
     let threshold = 3e4;
     db.crawldb.set_recrawl_threshold(threshold, db.now);
     db.now = db.now + DAY;
     send(&mut db, SignalSource::Person);
-    db.fetch(&ok(200), Some(&signs(11)));
+    db.fetch(&ok(200), Some(&revisit_data(11)));
     let quiet = db.revisit(URL);
     db.now = db.now + HOUR;
     list(&mut db, DAY);
@@ -86,7 +89,7 @@ fn a_request_for_a_host_makes_all_of_its_pages_due_and_no_others() {
         db.find(&format!("http://a.example/{n}"));
         db.find(&format!("http://www.a.example/{n}"));
     }
-    while !db.fetch(&ok(200), Some(&signs(1))).is_empty() {}
+    while !db.fetch(&ok(200), Some(&revisit_data(1))).is_empty() {}
     db.now = db.now + Duration::from_secs(120);
     let request = HostRequest { host: found(URL).host, name: "a.example".into(), at: db.now };
     db.commit(Commit { host_requests: vec![request], ..Commit::default() });
@@ -98,7 +101,7 @@ fn a_request_for_a_host_makes_all_of_its_pages_due_and_no_others() {
     db.crawldb = db.crawldb.sharing(AgentId(1));
     let mut rows = Vec::new();
     for _ in 0..40 {
-        rows.extend(db.fetch(&ok(200), Some(&signs(1))));
+        rows.extend(db.fetch(&ok(200), Some(&revisit_data(1))));
         let Some(commit) = db.crawldb.step_host_requests(db.now).unwrap() else { continue };
         db.disk.commit(&commit.batch).unwrap();
     }
@@ -118,14 +121,14 @@ fn requests_that_are_repeated_fetch_no_page_more_often() {
     let mut db =
         TestCrawlDb::new(&[FIXED, "recrawl.interval-min=10m", "recrawl.errors-interval=1h"]);
     db.find(URL);
-    for (end, signs_of, at_most) in [(ok(200), Some(signs(1)), 6), (ok(404), None, 2)] {
+    for (end, data_of, at_most) in [(ok(200), Some(revisit_data(1)), 6), (ok(404), None, 2)] {
         let mut fetches = 0;
         for _ in 0..60 {
             db.now = db.now + Duration::from_secs(60);
             let signals = vec![signal(URL, SignalSource::Person)];
             db.commit(Commit { signals, ..Commit::default() });
             db.recount();
-            fetches += db.fetch(&end, signs_of.as_ref()).len();
+            fetches += db.fetch(&end, data_of.as_ref()).len();
         }
         assert!((1..=at_most + 1).contains(&fetches), "{fetches} fetches in an hour: {end:?}");
     }
@@ -136,7 +139,7 @@ fn a_pass_leaves_a_request_as_it_is() {
     let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h"];
     let mut db = TestCrawlDb::new(&sets);
     db.find(URL);
-    db.fetch(&ok(200), Some(&signs(1)));
+    db.fetch(&ok(200), Some(&revisit_data(1)));
     db.crawldb.set_recrawl_threshold(1e6, db.now);
     let pass = |db: &mut TestCrawlDb| {
         db.now = db.now + Duration::from_secs(61);

@@ -97,8 +97,8 @@ impl PageQuotaClient {
     }
 
     /// Applies a grant of the coordinator.
-    pub fn on_grant(&mut self, allowance: v1::QuotaGrant, shared: &Shared) {
-        let v1::QuotaGrant { allowed, is_scarce, is_used_up, remaining: left } = allowance;
+    pub fn on_grant(&mut self, grant: v1::QuotaGrant, shared: &Shared) {
+        let v1::QuotaGrant { allowed, is_scarce, is_used_up, remaining: left } = grant;
         self.is_scarce = is_scarce;
         shared.page_budget.set_cluster_left(left, self.reported);
         shared.page_budget.add(allowed.saturating_sub(self.allowed));

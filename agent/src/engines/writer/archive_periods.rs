@@ -1,7 +1,7 @@
 //! Periods of the archive: which files are deleted, and which captures revisits may refer to.
 //!
-//! A revisit is worth nothing without its original, and each period has revisits. So references must end
-//! somewhere: no revisit refers to a capture of an earlier period. A period is a run of files. When it
+//! A revisit cannot be replayed without its original. So no revisit refers to a capture of an earlier
+//! period, and an earlier period can be deleted. A period is a run of files. When it
 //! has lasted for a quarter of what is kept, references are withheld: pages are requested
 //! unconditionally and archived whole. Once all requests that began before are finished, the next
 //! period begins with a new file. A request that takes longer may still refer back; then the earlier
@@ -57,8 +57,12 @@ impl ArchiveFiles<'_> {
 
 impl Default for ArchivePeriods {
     fn default() -> Self {
-        let (withheld_since, newest, is_changed) = <_>::default();
-        Self { periods: vec![Period::default()], withheld_since, newest, is_changed }
+        Self {
+            periods: vec![Period::default()],
+            withheld_since: None,
+            newest: Timestamp::ZERO,
+            is_changed: false,
+        }
     }
 }
 
@@ -95,7 +99,7 @@ impl ArchivePeriods {
         }
     }
 
-    /// Returns true if it differs from what [`Self::take_changed`] returned last.
+    /// Returns true if the periods have changed since the last call of [`Self::take_changed`].
     #[must_use]
     pub const fn has_changes(&self) -> bool {
         self.is_changed
@@ -175,7 +179,7 @@ impl ArchivePeriods {
         }
     }
 
-    /// Returns it encoded, if it has changed since the last call.
+    /// Returns the encoded periods, if they have changed since the last call.
     #[must_use]
     pub fn take_changed(&mut self) -> Option<Vec<u8>> {
         std::mem::take(&mut self.is_changed).then(|| {

@@ -8,8 +8,8 @@ use crivello_common::time::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Pause between two looks at the files.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Time between two checks of the files.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Writer {
     /// Begins the next period of the archive if it is due, and deletes files that need not be kept.
@@ -18,9 +18,9 @@ impl Writer {
         let keep = &settings.live.archive;
         if *keep == Archive::default() {
             self.stores.archive.periods.stop_withholding();
-        } else if now.since(self.archive_checked_at) >= LOOK_EVERY {
+        } else if now.since(self.archive_checked_at) >= CHECK_INTERVAL {
             self.archive_checked_at = now;
-            if let Err(error) = self.look_at_archive(keep, now)? {
+            if let Err(error) = self.update_periods(keep, now)? {
                 if !std::mem::replace(&mut self.stores.archive.is_reported, true) {
                     tracing::warn!(%error, "old archive files cannot be deleted; trying again");
                 }
@@ -32,7 +32,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells fetchers and parsers to which captures new revisits may refer.
+    /// Publishes the captures to which new revisits may refer.
     pub(super) fn publish_oldest_original(&self, keep: &Archive) {
         let periods = &self.stores.archive.periods;
         let is_limited = *keep != Archive::default();
@@ -42,8 +42,9 @@ impl Writer {
         self.stores.duplicates.oldest_original().set(at, periods.first_current());
     }
 
-    /// Looks at the files once. The inner result says whether old files could be listed and deleted.
-    fn look_at_archive(
+    /// Deletes old files, and begins the next period if it is due. The inner result is the error of listing
+    /// or deleting files.
+    fn update_periods(
         &mut self,
         keep: &Archive,
         now: Timestamp,

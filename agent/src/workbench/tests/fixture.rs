@@ -225,7 +225,7 @@ impl Fixture {
         self.release(Verdict { robots, pages: 0, ..self.verdict(visit) });
     }
 
-    /// Returns the messages since the last call, without standing orders and counts.
+    /// Returns the messages since the last call, without host requests and counts.
     pub fn notes(&mut self) -> Vec<ToFrontier> {
         let notes = self.workbench.take_messages().into_iter();
         let aside = |note: &ToFrontier| {
@@ -239,7 +239,7 @@ impl Fixture {
         notes.filter(|note| !aside(note)).collect()
     }
 
-    /// Returns the last standing order since the last call.
+    /// Returns the last host request since the last call.
     pub fn order(&mut self) -> Option<u32> {
         let notes = self.workbench.take_messages().into_iter().rev();
         notes

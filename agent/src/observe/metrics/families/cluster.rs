@@ -11,7 +11,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     gauge("crivello_idle", "1")
         .help("1 while the agent has nothing to do")
         .read(|r, s| with(r, |cluster| s.one(cluster.is_idle))),
-    counter("crivello_work_total", "deeds")
+    counter("crivello_work_total", "events")
         .help("Messages and URLs received, sent or fetched")
         .read(|r, s| with(r, |cluster| s.one(cluster.work))),
     gauge("crivello_groups", "groups")

@@ -50,7 +50,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .read(|r, s| s.one(r.totals.retries)),
     counter("crivello_discards_total", "URLs")
         .labels(&["reason"])
-        .help("URLs and pages that were discarded for good, by reason")
+        .help("URLs and pages that were discarded, by reason")
         .read(|r, s| {
             s.each(Discard::ALL.map(|reason| (reason.name(), r.totals.discards.get(reason))));
         }),

@@ -75,7 +75,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
                 ("no-lease", !shared.fetch_deadline.is_open(shared.clock.now())),
             ]);
         }),
-    counter("crivello_stray_answers_total", "answers")
+    counter("crivello_unknown_host_replies_total", "replies")
         .help("Replies for hosts that are no longer in memory, in this run")
         .read(|r, s| s.one(r.workbench.unknown_host_replies)),
 ];

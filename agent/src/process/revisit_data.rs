@@ -1,6 +1,6 @@
 //! Data of a response for the next fetch of its URL: fingerprint, validators, dates.
 
-use crate::messages::{ContentSigns, Response, Revisit, Validators, usable_validator};
+use crate::messages::{Response, Revisit, RevisitData, Validators, usable_validator};
 use crivello_common::config::{Live, RecrawlPolicy};
 use crivello_common::fields::page::PageRecord;
 use crivello_common::fields::recrawl::{IntervalRule, WeightRule};
@@ -13,12 +13,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The rules of the policy that need the page.
 #[derive(Debug)]
-pub struct SignReader {
+pub struct RevisitDataReader {
     interval: Option<IntervalRule>,
     weight: Option<WeightRule>,
 }
 
-impl SignReader {
+impl RevisitDataReader {
     /// Creates a reader for valid settings; `None` if pages are fetched once.
     #[must_use]
     pub fn new(live: &Live) -> Option<Self> {
@@ -36,16 +36,16 @@ impl SignReader {
         }
     }
 
-    /// Returns the signs of a response with a body.
+    /// Returns the data of a response with a body.
     #[must_use]
     pub fn read(
         &self,
         response: &Response,
         page: &PageRecord<'_>,
         text: Option<&MainText<'_>>,
-    ) -> ContentSigns {
+    ) -> RevisitData {
         let headers = &response.headers;
-        ContentSigns {
+        RevisitData {
             content: fingerprint(response, text),
             is_not_modified: false,
             validators: validators(headers),
@@ -56,13 +56,13 @@ impl SignReader {
         }
     }
 
-    /// Returns the signs of a 304 to a conditional request. An interval by an expression stays as it was,
+    /// Returns the data of a 304 to a conditional request. An interval by an expression stays as it was,
     /// because the page is not at hand.
     #[must_use]
-    pub fn read_not_modified(&self, response: &Response, revisit: &Revisit) -> ContentSigns {
+    pub fn read_not_modified(&self, response: &Response, revisit: &Revisit) -> RevisitData {
         let new = validators(&response.headers);
         let old = &revisit.validators;
-        ContentSigns {
+        RevisitData {
             content: revisit.content.unwrap_or_default(),
             is_not_modified: true,
             validators: Validators {

@@ -1,0 +1,253 @@
+//! The directory of a coordinator: its state file, lock and keys.
+
+use super::record::{Record, StoredSettings};
+use crate::error::CoordinatorError;
+use crate::signing_key::{self, SIGNING_KEY_FILE};
+use crivello_common::config::{Settings, TypedSettings};
+use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
+use crivello_common::runtime::{
+    IdentityKeyError, create_private_dir, replace_file, replacement_path,
+};
+use crivello_common::time::Timestamp;
+use crivello_proto::signing::SigningKey;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the state file in a coordinator's directory.
+pub const STATE_FILE: &str = "coordinator.state";
+const LOCK_FILE: &str = "lock";
+
+/// The state file of this process. Only this process may write it.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    path: PathBuf,
+    lock: File,
+}
+
+/// An opened directory.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: StateFile,
+    /// The record, already stored under an epoch and a settings revision that were never in use.
+    pub(crate) record: Record,
+    /// True if the crawl existed before.
+    pub(crate) resumed: bool,
+    /// The secret key of the crawl.
+    pub(crate) identity_key: IdentityKey,
+    /// The key that signs views and tickets.
+    pub(crate) signing_key: SigningKey,
+}
+
+impl StateFile {
+    /// Resumes the crawl in `dir`, or begins one there, with these settings. `given` holds the
+    /// settings typed by the user.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::Refused`] if the directory holds something else or a crawl with other
+    /// fixed settings, or if another coordinator uses it; [`CoordinatorError::Broken`] if the state
+    /// is damaged or the disk fails. In both cases nothing was changed.
+    pub(crate) fn open(
+        dir: &Path,
+        settings: &Settings,
+        given: TypedSettings,
+        now: Timestamp,
+    ) -> Result<Opened, CoordinatorError> {
+        let checked = settings.check_shared();
+        checked.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
+        // Checked before anything is created in the directory.
+        read(dir)?;
+        let shown = dir.display();
+        create_private_dir(dir).map_err(|error| {
+            CoordinatorError::Refused(format!(
+                "cannot create the directory {shown}: {error}; choose another --data"
+            ))
+        })?;
+        let lock = take_lock(dir)?;
+        let last = read(dir)?;
+        let resumed = last.is_some();
+        let (mut record, identity_key, signing_key) = match last {
+            Some(record) => {
+                check_meaning(dir, &record, settings)?;
+                let key = read_key(dir, &record.crawl_id)?;
+                (record, key, signing_key::read(dir)?)
+            }
+            None => begin(dir, settings, now)?,
+        };
+        record.members.view.epoch += 1;
+        let revision = record.settings.revision + 1;
+        record.settings = StoredSettings { revision, toml: settings.to_toml(), given };
+        let file = Self { path: dir.join(STATE_FILE), lock };
+        // The lock file names the crawl, so that a lost state file is noticed.
+        let name_crawl = |()| (&file.lock).write_all(record.crawl_id.as_bytes());
+        file.save(&record).and_then(name_crawl).map_err(|error| {
+            CoordinatorError::Broken(format!("{} cannot be written: {error}", file.path.display()))
+        })?;
+        Ok(Opened { file, record, resumed, identity_key, signing_key })
+    }
+
+    /// Begins a directory with this record and a new signing key. The identity key of the crawl must
+    /// be there, or in one of the directories `key_from`, from which it is copied.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::Refused`] if the directory has a record or holds something else;
+    /// [`CoordinatorError::Broken`] if there is no key or the disk fails.
+    pub(crate) fn create(
+        dir: &Path,
+        record: &Record,
+        key_from: &[PathBuf],
+    ) -> Result<SigningKey, CoordinatorError> {
+        let shown = dir.display();
+        if read(dir)?.is_some() {
+            return Err(CoordinatorError::Refused(format!(
+                "{shown} already has a record: choose another --data"
+            )));
+        }
+        let broken = |error: io::Error| CoordinatorError::Broken(format!("{shown}: {error}"));
+        create_private_dir(dir).map_err(broken)?;
+        let file = Self { path: dir.join(STATE_FILE), lock: take_lock(dir)? };
+        let crawl_id = &record.crawl_id;
+        match IdentityKey::read(dir, crawl_id) {
+            Ok(_) => {}
+            Err(error) => {
+                let keys = key_from.iter().map(|from| IdentityKey::read(from, crawl_id));
+                let key = keys.flatten().next().filter(|_| is_missing(&error));
+                let key = key.ok_or_else(|| CoordinatorError::Broken(error.to_string()))?;
+                key.write(dir, crawl_id).map_err(broken)?;
+            }
+        }
+        let signing_key = create_signing_key(dir)?;
+        file.save(record).map_err(broken)?;
+        (&file.lock).write_all(record.crawl_id.as_bytes()).map_err(broken)?;
+        Ok(signing_key)
+    }
+
+    /// Replaces the state. When this returns, the new state survives a power cut.
+    ///
+    /// # Errors
+    /// Disk errors. The old state then counts, although a restart may find the new one.
+    pub(crate) fn save(&self, record: &Record) -> io::Result<()> {
+        replace_file(&self.path, &record.encode())
+    }
+}
+
+/// Begins a crawl: its first record, and its keys, which are stored before any record names the crawl.
+fn begin(
+    dir: &Path,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<(Record, IdentityKey, SigningKey), CoordinatorError> {
+    let record = Record {
+        crawl_id: format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0),
+        begun: now.to_string(),
+        meaning: settings.fingerprint_text(),
+        ..Record::default()
+    };
+    let drawn = IdentityKey::draw();
+    let stored = drawn.and_then(|key| key.write(dir, &record.crawl_id).map(|()| key));
+    let key = stored.map_err(|error| {
+        let path = dir.join(IDENTITY_KEY_FILE);
+        CoordinatorError::Broken(format!("{} cannot be written: {error}", path.display()))
+    })?;
+    Ok((record, key, create_signing_key(dir)?))
+}
+
+fn create_signing_key(dir: &Path) -> Result<SigningKey, CoordinatorError> {
+    signing_key::create(dir).map_err(|error| {
+        let path = dir.join(SIGNING_KEY_FILE);
+        CoordinatorError::Broken(format!("{} cannot be written: {error}", path.display()))
+    })
+}
+
+const fn is_missing(error: &IdentityKeyError) -> bool {
+    matches!(error, IdentityKeyError::Missing(_))
+}
+
+fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, CoordinatorError> {
+    IdentityKey::read(dir, crawl_id)
+        .map_err(|error| CoordinatorError::Broken(format!("{error}; nothing was changed")))
+}
+
+/// Returns the settings of the crawl in `dir`; `None` if no crawl was begun there.
+///
+/// # Errors
+/// Fails if the directory holds something else, or if the state is damaged.
+pub fn stored_settings(dir: &Path) -> Result<Option<StoredSettings>, CoordinatorError> {
+    Ok(read(dir)?.map(|record| record.settings))
+}
+
+/// Returns the record in `dir`; `None` if no crawl was begun there.
+pub(super) fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
+    let path = dir.join(STATE_FILE);
+    let broken = |what: String| {
+        CoordinatorError::Broken(format!("{} {what}; nothing was changed", path.display()))
+    };
+    match fs::read(&path) {
+        Ok(bytes) => {
+            return Record::decode(&bytes).map(Some).map_err(|what| broken(format!("is {what}")));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(broken(format!("cannot be read: {error}"))),
+    }
+    let lock = dir.join(LOCK_FILE);
+    if let Ok(crawl_id) = fs::read_to_string(&lock)
+        && !crawl_id.is_empty()
+    {
+        return Err(broken(format!("is missing although crawl {crawl_id} was begun here")));
+    }
+    // Left over from an interrupted first start.
+    let key = dir.join(IDENTITY_KEY_FILE);
+    let signing = dir.join(SIGNING_KEY_FILE);
+    let new = [&path, &key, &signing].map(|path| replacement_path(path));
+    let ours: Vec<PathBuf> = new.into_iter().chain([lock, key, signing]).collect();
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let why = format!("{}: {error}; choose another --data", dir.display());
+            return Err(CoordinatorError::Refused(why));
+        }
+    };
+    if entries.filter_map(Result::ok).all(|entry| ours.contains(&entry.path())) {
+        return Ok(None);
+    }
+    let what = match dir.join("state").exists() {
+        true => "is the directory of an agent or of `crivello crawl`",
+        false => "is not empty",
+    };
+    Err(CoordinatorError::Refused(format!(
+        "{} {what} and has no {STATE_FILE}, so it does not belong to a coordinator; choose \
+         another --data",
+        dir.display()
+    )))
+}
+
+fn check_meaning(dir: &Path, record: &Record, settings: &Settings) -> Result<(), CoordinatorError> {
+    let differences = settings.fingerprint_differences(&record.meaning);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    Err(CoordinatorError::Refused(format!(
+        "{} holds another crawl (begun {}): {}; resume it without these settings, or choose another --data",
+        dir.display(),
+        record.begun,
+        differences.join("; ")
+    )))
+}
+
+fn take_lock(dir: &Path) -> Result<File, CoordinatorError> {
+    let path = dir.join(LOCK_FILE);
+    let failed =
+        |error: io::Error| CoordinatorError::Broken(format!("{}: {error}", path.display()));
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+    let lock = lock.map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(CoordinatorError::Refused(format!(
+            "another coordinator uses {}: two would assign the same epochs",
+            dir.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,22 @@
+//! Durable state of the coordinator: one record in one file.
+//!
+//! ```text
+//! DIR/coordinator.state   "crivello coordinator state 1\n", XXH3 of the record (8 bytes,
+//!                         little-endian), the record (protobuf, see record.rs)
+//! DIR/identity.key        the secret key of the crawl (see `common/src/identity.rs`)
+//! DIR/signing.key         the key with which views and tickets are signed
+//! DIR/lock                locked while a coordinator works in the directory; holds the crawl's id
+//! ```
+//! Each change replaces the whole file (see [`replace_file`](crivello_common::runtime::replace_file)). The new record is synced before the
+//! change is in force or published, so a crash leaves either the old record or the new one. A file
+//! that fails its checks is refused as damaged: an older state would issue epochs twice.
+
+mod directory;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use directory::{Opened, StateFile};
+pub use directory::{STATE_FILE, stored_settings};
+pub(crate) use record::Record;
+pub use record::StoredSettings;

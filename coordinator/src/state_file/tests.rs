@@ -1,0 +1,171 @@
+//! Tests of the record and of the directory.
+
+use super::directory::read;
+use super::record::{MAGIC, Stored};
+use super::*;
+use crate::error::CoordinatorError;
+use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
+use crivello_common::config::{Settings, TypedSettings};
+use crivello_common::runtime::replacement_path;
+use crivello_common::sealed::seal;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, View};
+use prost::Message;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use tempfile::tempdir;
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.fixed.identity.contact = "you@example.com".to_owned();
+    settings
+}
+
+fn open(dir: &Path) -> Result<Opened, CoordinatorError> {
+    let given = TypedSettings::from([("politeness.delay".to_owned(), "\"1s\"".to_owned())]);
+    StateFile::open(dir, &settings(), given, Timestamp::from_secs(1))
+}
+
+fn record(epoch: u64) -> Record {
+    Record {
+        crawl_id: "c0ffee".into(),
+        begun: "today".into(),
+        meaning: settings().fingerprint_text(),
+        members: MembersRecord {
+            next_id: 2,
+            view: View { epoch, ..View::of_one(&format!("agent-{epoch}")) },
+            draining: [AgentId(2)].into(),
+            unreplicated: [(AgentId(1), FewHolders { epoch: 7, holders: 2 })].into(),
+            deaths: [(AgentId(4), Death { epoch: 3, covered: true, holders: Some(2) })].into(),
+            usable: vec![PublishedViews { first: 2, last: 3, living: [AgentId(4)].into() }],
+        },
+        page_quotas: BTreeMap::from([(AgentId(3), epoch)]),
+        settings: StoredSettings {
+            revision: 7,
+            toml: settings().to_toml(),
+            given: TypedSettings::from([("a".into(), "b".into())]),
+        },
+    }
+}
+
+fn error(dir: &Path) -> String {
+    open(dir).expect_err("the directory is refused").to_string()
+}
+
+#[test]
+fn a_restart_finds_the_last_record_under_a_new_epoch_and_revision() {
+    let dir = tempdir().unwrap();
+    assert_eq!(stored_settings(dir.path()).unwrap(), None);
+    let opened = open(dir.path()).unwrap();
+    assert!(!opened.resumed);
+    assert_eq!((opened.record.members.view.epoch, opened.record.settings.revision), (1, 1));
+    for epoch in 1..5 {
+        opened.file.save(&record(epoch)).unwrap();
+    }
+    opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
+    drop(opened);
+    assert_eq!(stored_settings(dir.path()).unwrap().unwrap(), record(4).settings);
+    let again = open(dir.path()).unwrap();
+    assert!(again.resumed);
+    let mut expected = record(4);
+    expected.members.view.epoch = 5;
+    expected.settings.revision = 8;
+    expected.settings.given = again.record.settings.given.clone();
+    assert_eq!(again.record, expected);
+    assert_eq!(again.record.settings.given["politeness.delay"], "\"1s\"");
+    // The record is stored before the coordinator serves requests.
+    drop(again);
+    assert_eq!(stored_settings(dir.path()).unwrap().unwrap().revision, 8);
+}
+
+#[test]
+fn a_crash_during_a_write_leaves_the_record_before() {
+    let dir = tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    opened.file.save(&record(4)).unwrap();
+    opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
+    drop(opened);
+    let path = dir.path().join(STATE_FILE);
+    let next = record(5).encode();
+    for len in [0, 1, next.len() / 2, next.len()] {
+        // Simulates a kill before the rename.
+        fs::write(replacement_path(&path), &next[..len]).unwrap();
+        assert_eq!(read(dir.path()).unwrap(), Some(record(4)));
+    }
+    assert_eq!(open(dir.path()).unwrap().record.members.view.epoch, 5);
+}
+
+#[test]
+fn damage_is_refused_at_every_byte_and_length() {
+    let dir = tempdir().unwrap();
+    open(dir.path()).unwrap().file.save(&record(4)).unwrap();
+    let path = dir.path().join(STATE_FILE);
+    let whole = fs::read(&path).unwrap();
+    let check = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        let error = error(dir.path());
+        assert!(error.contains("damaged") && error.contains("nothing was changed"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "a refused file was changed");
+    };
+    for at in 0..whole.len() {
+        check(&whole[..at]);
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x80;
+        check(&bytes);
+    }
+    check(&[&whole[..], b"x"].concat());
+}
+
+#[test]
+fn a_record_of_another_version_is_refused() {
+    let mut stored = Stored::from(&record(1));
+    stored.format += 1;
+    let bytes = stored.encode_to_vec();
+    let bytes = seal(MAGIC, &bytes);
+    let error = Record::decode(&bytes).unwrap_err();
+    assert!(error.contains("another version"), "{error}");
+}
+
+#[test]
+fn a_second_coordinator_is_refused() {
+    let dir = tempdir().unwrap();
+    let first = open(dir.path()).unwrap();
+    assert!(error(dir.path()).contains("another coordinator uses"));
+    drop(first);
+    open(dir.path()).unwrap();
+}
+
+#[test]
+fn a_lost_state_is_not_taken_for_a_new_crawl() {
+    let dir = tempdir().unwrap();
+    let crawl_id = open(dir.path()).unwrap().record.crawl_id;
+    fs::remove_file(dir.path().join(STATE_FILE)).unwrap();
+    let missing = error(dir.path());
+    assert!(missing.contains("is missing") && missing.contains(&crawl_id), "{missing}");
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused_untouched() {
+    let dir = tempdir().unwrap();
+    fs::create_dir(dir.path().join("state")).unwrap();
+    assert!(error(dir.path()).contains("directory of an agent"));
+    fs::remove_dir(dir.path().join("state")).unwrap();
+    fs::write(dir.path().join("notes"), "").unwrap();
+    assert!(error(dir.path()).contains("is not empty"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_failed_write_changes_nothing_and_the_next_may_succeed() {
+    let dir = tempdir().unwrap();
+    let opened = open(dir.path()).unwrap();
+    opened.file.save(&record(1)).unwrap();
+    let new = replacement_path(&dir.path().join(STATE_FILE));
+    fs::create_dir(&new).unwrap();
+    opened.file.save(&record(2)).unwrap_err();
+    assert_eq!(read(dir.path()).unwrap(), Some(record(1)));
+    fs::remove_dir(&new).unwrap();
+    opened.file.save(&record(3)).unwrap();
+    assert_eq!(read(dir.path()).unwrap(), Some(record(3)));
+}
