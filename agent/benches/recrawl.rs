@@ -303,7 +303,7 @@ impl Agent {
             discards: DiscardTally::default(),
             traced: None,
             original: None,
-            signs: Some(Box::new(data)),
+            revisit_data: Some(Box::new(data)),
         }
     }
 }

@@ -167,7 +167,7 @@ impl Agent {
             discards,
             traced: None,
             original: None,
-            signs: None,
+            revisit_data: None,
         }
     }
 }

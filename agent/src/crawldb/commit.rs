@@ -198,7 +198,7 @@ impl CrawlDb {
                 }
                 // A page that is not modified stays where it was archived.
                 let capture = revisit.as_ref().and_then(|revisit| revisit.capture);
-                let is_kept = page.signs.as_ref().is_some_and(|data| data.is_not_modified);
+                let is_kept = page.revisit_data.as_ref().is_some_and(|data| data.is_not_modified);
                 let capture = capture.filter(|_| is_kept);
                 let status = capture.map_or(status, |capture| capture.status);
                 let record = capture.map_or(record, |capture| capture.record);

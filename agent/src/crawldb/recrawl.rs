@@ -165,7 +165,9 @@ impl RecrawlState {
         let before = row.revisit.as_deref().cloned().unwrap_or_default();
         let now = seconds(page.at);
         let seen = match &page.end {
-            PageEnd::Response { status, .. } => VisitResult::of(*status, page.signs.as_deref()),
+            PageEnd::Response { status, .. } => {
+                VisitResult::of(*status, page.revisit_data.as_deref())
+            }
             PageEnd::Failed(_) | PageEnd::Discarded(_) => VisitResult::Failed { is_gone: false },
         };
         let after = match seen {

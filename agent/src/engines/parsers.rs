@@ -124,7 +124,7 @@ impl ParserThread {
             discards,
             traced: fetched.traced,
             original,
-            signs: revisit_data,
+            revisit_data,
         };
         (page, charset, first)
     }

@@ -39,7 +39,7 @@ pub struct Page {
     /// Time of the capture that the record refers to; `None` if it is no `revisit`.
     pub original: Option<Timestamp>,
     /// Data for the next fetch of the URL; `None` if pages are fetched once.
-    pub signs: Option<Box<RevisitData>>,
+    pub revisit_data: Option<Box<RevisitData>>,
 }
 
 /// Data of a response for the next fetch of its URL.

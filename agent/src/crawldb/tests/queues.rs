@@ -1,6 +1,6 @@
 //! Tests of the two queues of a host: URLs that were never fetched, and those that are due again.
 
-use super::recrawl::{FIXED, HOUR, TestCrawlDb, ok, signs};
+use super::recrawl::{FIXED, HOUR, TestCrawlDb, ok, revisit_data};
 use crate::messages::{QueueKind, Queued};
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn url(host: &str, n: usize) -> String {
 fn with_due(sets: &[&str], n_due: usize, n_new: usize) -> TestCrawlDb {
     let mut db = TestCrawlDb::sharing(sets);
     (0..n_due).for_each(|n| db.find(&url("a", n)));
-    assert_eq!(db.fetch(&ok(200), Some(&signs(1))).len(), n_due);
+    assert_eq!(db.fetch(&ok(200), Some(&revisit_data(1))).len(), n_due);
     (0..n_new).for_each(|n| db.find(&url("a", n_due + n)));
     db.now = db.now + 2 * HOUR;
     db.queue_due();
@@ -28,7 +28,7 @@ fn n_again(rows: &[Queued]) -> usize {
 #[test]
 fn new_urls_and_those_that_are_due_take_turns() {
     let mut db = with_due(&[FIXED], 40, 400);
-    let mut rows = db.fetch_each(|_| (ok(200), Some(signs(1))));
+    let mut rows = db.fetch_each(|_| (ok(200), Some(revisit_data(1))));
     assert!(rows.len() > 80, "{} rows", rows.len());
     for turn in rows[..80].chunks(2) {
         assert_eq!(n_again(turn), 1, "{turn:?}");
@@ -36,7 +36,7 @@ fn new_urls_and_those_that_are_due_take_turns() {
     assert_eq!(n_again(&rows[80..]), 0);
     db.recount();
     while db.n_queued() > 0 {
-        rows.extend(db.fetch_each(|_| (ok(200), Some(signs(1)))));
+        rows.extend(db.fetch_each(|_| (ok(200), Some(revisit_data(1)))));
     }
     let urls: BTreeSet<_> = rows.iter().map(|row| row.hash).collect();
     assert_eq!((urls.len(), rows.len()), (440, 440), "each is fetched once");
@@ -49,7 +49,7 @@ fn urls_that_are_due_do_not_wait_for_new_ones_with_a_better_priority() {
     let settings = db.set(&best);
     db.crawldb.reconfigure(&settings);
     (10..400).for_each(|n| db.find(&url("a", n)));
-    let rows = db.fetch_each(|_| (ok(200), Some(signs(1))));
+    let rows = db.fetch_each(|_| (ok(200), Some(revisit_data(1))));
     assert_eq!(n_again(&rows[..6]), 3);
 }
 
@@ -58,24 +58,24 @@ fn once_the_limit_of_pages_is_reached_only_known_pages_are_fetched() {
     let mut db = with_due(&[FIXED], 5, 300);
     (0..50).for_each(|n| db.find(&url(&format!("new{n}"), n)));
     db.crawldb.set_only_again(true);
-    let mut known = db.fetch_each(|_| (ok(200), Some(signs(1))));
+    let mut known = db.fetch_each(|_| (ok(200), Some(revisit_data(1))));
     assert_eq!((known.len(), n_again(&known)), (5, 5));
     for _ in 0..3 {
-        assert_eq!(db.fetch_each(|_| (ok(200), Some(signs(1)))).len(), 0);
+        assert_eq!(db.fetch_each(|_| (ok(200), Some(revisit_data(1)))).len(), 0);
         db.now = db.now + 2 * HOUR;
         db.queue_due();
-        known = db.fetch_each(|_| (ok(200), Some(signs(1))));
+        known = db.fetch_each(|_| (ok(200), Some(revisit_data(1))));
         assert_eq!((known.len(), n_again(&known)), (5, 5), "they are due again");
         db.recount();
     }
     // A restart begins without it, until the limit is known.
     db = db.restart();
     db.crawldb.set_only_again(true);
-    assert_eq!(db.fetch_each(|_| (ok(200), Some(signs(1)))).len(), 0);
+    assert_eq!(db.fetch_each(|_| (ok(200), Some(revisit_data(1)))).len(), 0);
     db.crawldb.set_only_again(false);
     let mut n_new = 0;
     while db.n_queued() > 0 {
-        let rows = db.fetch_each(|_| (ok(200), Some(signs(1))));
+        let rows = db.fetch_each(|_| (ok(200), Some(revisit_data(1))));
         assert!(!rows.is_empty(), "{} wait for ever", db.n_queued());
         n_new += rows.len() - n_again(&rows);
     }
@@ -88,7 +88,7 @@ fn a_host_at_its_limit_hands_out_only_pages_that_are_due() {
     let mut db = with_due(&[FIXED, "limits.pages-per-host-max=100"], 90, 300);
     let mut n_new = 0;
     while db.n_queued() > 0 {
-        let rows = db.fetch_each(|_| (ok(200), Some(signs(1))));
+        let rows = db.fetch_each(|_| (ok(200), Some(revisit_data(1))));
         n_new += rows.len() - n_again(&rows);
     }
     assert_eq!(n_new, 10);

@@ -120,7 +120,7 @@ impl TestCrawlDb {
                     discards: DiscardTally::default(),
                     traced: None,
                     original: None,
-                    signs: data.map(Box::new),
+                    revisit_data: data.map(Box::new),
                 };
                 pages.push((page, Some((1, 7))));
             }

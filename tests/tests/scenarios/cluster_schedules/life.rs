@@ -362,7 +362,7 @@ impl World {
             discards: DiscardTally::default(),
             traced: None,
             original: None,
-            signs: None,
+            revisit_data: None,
         };
         self.nodes[node].open.pages.push((fetched, None));
     }

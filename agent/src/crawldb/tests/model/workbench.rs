@@ -36,7 +36,7 @@ impl Model {
                 discards: DiscardTally::default(),
                 traced: None,
                 original: None,
-                signs: None,
+                revisit_data: None,
             };
             self.group.pages.push((page, None));
         }
