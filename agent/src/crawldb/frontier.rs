@@ -169,7 +169,10 @@ impl Frontier {
         };
         batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
         self.write_queued(batch, host, &again);
-        self.hosts.change(host, |entry| entry.take_back(url.queue_key));
+        self.hosts.change(host, |entry| {
+            entry.take_back(url.queue_key);
+            entry.cursors.include(again.queue_key);
+        });
     }
 
     /// Writes the outcome of a URL, which has none, and its key in `due`.
