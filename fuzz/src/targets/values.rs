@@ -113,7 +113,7 @@ fn key(key: &[u8]) {
         assert_eq!(keys::seen(url)[..], key[..keys::PAIR]);
     }
     if let Ok((host, queue_key)) = keys::read_frontier(key) {
-        assert_eq!(keys::frontier(host, queue_key)[..], key[..25]);
+        assert_eq!(keys::frontier(host, queue_key)[..], key[..26]);
         assert!(
             keys::frontier(host, queue_key)[..] < keys::end_of_host(host)[..]
                 || host.host.0 == u64::MAX
