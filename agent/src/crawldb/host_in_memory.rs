@@ -21,6 +21,8 @@ pub struct HostInMemory {
     pub on_workbench: bool,
     /// True if the host's key in `schedule` may have the wrong time.
     pub reschedule: bool,
+    /// True if the workbench may fetch only what was fetched before.
+    pub only_again: bool,
     /// True if the host fell due while all of its queue was in flight.
     pub parked: bool,
     /// Queue keys handed to the workbench whose pages have not been committed; sorted.
@@ -38,7 +40,7 @@ pub struct HostInMemory {
     pub counted_as: Option<(Finder, bool)>,
 }
 
-const _: () = assert!(size_of::<HostInMemory>() <= 240);
+const _: () = assert!(size_of::<HostInMemory>() <= 248);
 
 /// For each queue of URLs to fetch, the key before which all of its rows are handed out.
 #[derive(Debug)]

@@ -112,10 +112,10 @@ impl Server {
         for host in std::mem::take(&mut self.refills) {
             let (urls, more) = match may_fetch(host.group, group_rows)? {
                 // The workbench knows the number of pages that are left.
-                true => match self.new_left(frontier, host)? {
-                    Err(Some(_)) => self.read_window(frontier, host, 0)?,
-                    _ => self.read_window(frontier, host, u64::MAX)?,
-                },
+                true => {
+                    let only_again = frontier.hosts.get(host).is_some_and(|entry| entry.only_again);
+                    self.read_window(frontier, host, if only_again { 0 } else { u64::MAX })?
+                }
                 false => (Vec::new(), false),
             };
             out.push(ToWorkbench::MoreUrls { host, urls, more });
@@ -133,6 +133,7 @@ impl Server {
         while self.wanted > 0 {
             if n_unused >= SKIPPED_MAX {
                 self.requested = true;
+                next = Some(now);
                 break;
             }
             let due;
@@ -156,6 +157,7 @@ impl Server {
                     None => n_unused += 1,
                 }
             }
+            frontier.hosts.forget_idle(&[]);
         }
         Ok(next)
     }
@@ -264,7 +266,6 @@ impl Server {
             frontier.drop_host(host, reason, true);
             return Ok(None);
         }
-        let robots = frontier.read_robots(host)?;
         // Pages that are counted already are fetched again without a limit.
         let pages_left = if new_max == 0 { u64::MAX } else { new_max };
         if new_max > 0 && !urls.is_empty() && frontier.limits.pages_per_domain_max.is_some() {
@@ -284,7 +285,9 @@ impl Server {
             }
             return Ok(None);
         }
-        entry.on_workbench = true;
+        (entry.on_workbench, entry.only_again) = (true, new_max == 0);
+        let robots = frontier.read_robots(host)?;
+        let Some(entry) = frontier.hosts.get(host) else { return Ok(None) };
         Ok(Some(DueHost { urls, more, pages_left, ..due_without_urls(host, entry, robots) }))
     }
 

@@ -184,7 +184,7 @@ impl Scheduler {
 
     /// Hands out visits. Returns true if another visit could begin, given a host.
     fn dispatch(&mut self, now: Timestamp) -> bool {
-        self.workbench.set_only_again(self.shared.fetches_only_again());
+        self.update_only_again();
         let visits_max = self.shared.settings.fetch.visits_max as usize;
         let mut handed_out = false;
         let mut open;
@@ -204,6 +204,16 @@ impl Scheduler {
             self.queues.fetchers.notify_one();
         }
         open
+    }
+
+    /// At the page limit, a crawl that comes back fetches only pages that were fetched before, once no
+    /// visit can return pages to the limit.
+    fn update_only_again(&mut self) {
+        let is_reserved = || self.in_flight.values().any(|flight| flight.taken > 0);
+        let is_limited = self.shared.comes_back() && self.shared.page_budget.is_used_up();
+        let only_again = is_limited && (self.workbench.is_only_again() || !is_reserved());
+        self.workbench.set_only_again(only_again);
+        self.shared.status.only_again.store(only_again, Release);
     }
 
     fn is_open(&self, now: Timestamp) -> bool {
@@ -300,7 +310,7 @@ impl Scheduler {
     /// Reports to the writer once nothing more will be fetched in this run and the last visit has
     /// ended.
     fn report_idle(&mut self) -> Result<(), ()> {
-        let limit = self.shared.page_budget.is_used_up() && !self.workbench.is_only_again();
+        let limit = self.shared.page_budget.is_used_up() && !self.shared.comes_back();
         let stopping = self.shared.lifecycle.is_stopping();
         if !limit {
             // The limit may have been raised.

@@ -377,7 +377,8 @@ impl Writer {
     /// Sends the workbench the hosts and URLs that it requested.
     fn serve(&mut self, now: Timestamp) -> Result<(), WriterError> {
         if self.replies.is_empty() && (now >= self.serve_at || self.stores.crawldb.is_requested()) {
-            self.stores.crawldb.set_only_again(self.shared.fetches_only_again());
+            let only_again = self.shared.status.only_again.load(Acquire);
+            self.stores.crawldb.set_only_again(only_again);
             let mut notes = Vec::new();
             let replication = &mut self.replication;
             let mut may_fetch =
@@ -435,8 +436,19 @@ impl Writer {
         let crawldb = &self.stores.crawldb;
         let (totals, comes_back) = (crawldb.totals(), crawldb.recrawl().is_on());
         let has_more = totals.queued > 0 || (comes_back && totals.scheduled > 0);
-        let exhausted = idle && self.seeds_ended && !has_more;
-        Ok(if exhausted { Some(Ended::Exhausted) } else { self.idle })
+        let has_ended = idle && self.seeds_ended;
+        Ok(match self.idle {
+            _ if has_ended && !has_more => Some(Ended::Exhausted),
+            None if has_ended && self.has_nothing_again() => Some(Ended::Limit),
+            how => how,
+        })
+    }
+
+    /// Returns true if the page limit is reached, and no page will be fetched again.
+    fn has_nothing_again(&self) -> bool {
+        let totals = self.stores.crawldb.totals();
+        let only_again = self.shared.status.only_again.load(Acquire);
+        only_again && totals.queued_again == 0 && totals.scheduled == 0
     }
 
     fn close(&mut self) -> Result<(), WriterError> {

@@ -86,11 +86,9 @@ impl Shared {
         }
     }
 
-    /// Returns true if only pages are fetched that were fetched before: the limit of pages is reached,
-    /// and the crawl comes back to its pages.
+    /// Returns true if the crawl comes back to its pages.
     #[must_use]
-    pub fn fetches_only_again(&self) -> bool {
-        let comes_back = self.live.latest().live.recrawl.policy != RecrawlPolicy::None;
-        comes_back && self.page_budget.is_used_up()
+    pub fn comes_back(&self) -> bool {
+        self.live.latest().live.recrawl.policy != RecrawlPolicy::None
     }
 }

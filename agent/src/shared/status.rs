@@ -18,6 +18,9 @@ pub struct CrawlStatus {
     pub dns_silent: AtomicBool,
     /// True if the page limit is reached. Set by the scheduler.
     pub limit_reached: AtomicBool,
+    /// True if only pages are fetched that were fetched before: the page limit is reached, and the crawl
+    /// comes back to its pages. Set by the scheduler.
+    pub only_again: AtomicBool,
     /// True if people paused the crawl. Set by the cluster.
     pub paused: AtomicBool,
     /// Last epoch in which all rows of this agent were on all agents that must hold them. Set by

@@ -101,6 +101,7 @@ impl Writer {
     /// Returns the way the run of a member ended, once it has. The agent stays a member while there
     /// is nothing to fetch, or a limit is reached.
     pub(super) fn member_ended(&mut self, settled: bool) -> Result<Option<Ended>, WriterError> {
+        let at_limit = self.idle == Some(Ended::Limit) || self.has_nothing_again();
         let Replication::Cluster(cluster) = &mut self.replication else { return Ok(None) };
         let crawldb = &mut self.stores.crawldb;
         let no_visit = self.shared.status.visits.load(Acquire) == 0;
@@ -110,7 +111,7 @@ impl Writer {
         let committed =
             self.facts.is_empty() && !self.facts.is_awaited() && !self.open.is_awaited();
         let quiet = settled && no_visit && scanned && committed && cluster.is_settled();
-        let idle = quiet && (self.idle == Some(Ended::Limit) || !crawldb.has_queue()?);
+        let idle = quiet && (at_limit || !crawldb.has_queue()?);
         cluster.report(idle);
         if idle && cluster.is_drained(crawldb)? {
             return Ok(Some(Ended::Drained));

@@ -143,7 +143,7 @@ impl Explainer {
             is_paused: shared.status.paused.load(Relaxed),
             page_limit: match shared.page_budget.any() {
                 true => PageLimitState::Open,
-                false if shared.fetches_only_again() => PageLimitState::OnlyAgain,
+                false if shared.status.only_again.load(Relaxed) => PageLimitState::OnlyAgain,
                 false if shared.page_budget.is_used_up() => PageLimitState::Reached,
                 false => PageLimitState::QuotaUsed,
             },
