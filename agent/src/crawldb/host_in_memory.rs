@@ -27,6 +27,7 @@ pub struct HostInMemory {
     pub parked: bool,
     /// Queue keys handed to the workbench whose pages have not been committed; sorted.
     pub checked_out: Vec<QueueKey>,
+    /// Places in the queues up to which all rows are handed out.
     pub cursors: QueueCursors,
     /// Number of pages that the domain's limit has reserved for this host.
     pub reserved_pages: u64,

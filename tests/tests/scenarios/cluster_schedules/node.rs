@@ -81,9 +81,9 @@ pub struct Node {
     pub fit_since: u64,
     /// Last time at which all groups that other agents must have were there.
     pub shared_at: u64,
-    /// What it reports of its copies, as in a heartbeat: the last epoch in which all its groups were
-    /// replicated, and the one in which its last complete check of all copies began.
+    /// Last epoch in which all its groups were replicated, as its heartbeats report it.
     pub settled_in: u64,
+    /// Epoch in which its last complete check of all copies began, as its heartbeats report it.
     pub copied_since: u64,
     /// Epoch since which the coordinator wants such a check.
     pub copies_wanted: u64,
