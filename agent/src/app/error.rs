@@ -38,4 +38,15 @@ impl AgentError {
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Open(OpenError::Refused(_)) | Self::Links(_) | Self::Fetch(_))
     }
+
+    /// Returns true if more space on the disk would solve the problem.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Open(error) => error.is_full(),
+            Self::Disk(error) => error.is_full(),
+            Self::Archive(error) => error.is_full(),
+            Self::Fetch(_) | Self::Links(_) | Self::Threads(_) | Self::SeedsCut => false,
+        }
+    }
 }

@@ -59,11 +59,15 @@ pub struct JoinOptions {
 
 impl Crawl {
     /// Joins or rejoins a cluster, and crawls with the settings of its coordinator. Waits while the
-    /// coordinator cannot be reached, until `stop` is cancelled.
+    /// coordinator cannot be reached, and while the disk is full, until `stop` is cancelled.
     ///
     /// # Errors
     /// [`AgentError::is_usage`] distinguishes refusals from failures.
     pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
+        joining::retry_until_space(stop, AgentError::is_full, || Self::try_join(options, stop))
+    }
+
+    fn try_join(options: &JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
         let clock = Clock::start();
         let runtime = fetcher_runtime()?;
         let mut known = Membership::open(&options.dir, options.name.as_deref())?;

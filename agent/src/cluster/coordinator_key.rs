@@ -32,7 +32,7 @@ fn parse(text: &str) -> Option<(CoordinatorKey, &str)> {
 ///
 /// # Errors
 /// [`OpenError::Refused`] if another key is pinned; [`OpenError::Broken`] if the file is damaged or
-/// cannot be read or written.
+/// cannot be read; [`OpenError::Write`] if it cannot be written.
 pub fn pin(dir: &Path, crawl_id: &str, key: CoordinatorKey) -> Result<(), OpenError> {
     let path = dir.join(COORDINATOR_KEY_FILE);
     let broken = |what: String| OpenError::Broken(format!("{} {what}", path.display()));
@@ -67,12 +67,11 @@ pub fn pinned(dir: &Path) -> Option<(CoordinatorKey, String)> {
 /// Pins a key in place of another one. A running agent reads it once a view has another signature.
 ///
 /// # Errors
-/// [`OpenError::Broken`] if the file cannot be written.
+/// [`OpenError::Write`] if the file cannot be written.
 pub fn accept(dir: &Path, crawl_id: &str, key: CoordinatorKey) -> Result<(), OpenError> {
     let path = dir.join(COORDINATOR_KEY_FILE);
-    replace_file(&path, text(key, crawl_id).as_bytes()).map_err(|error| {
-        OpenError::Broken(format!("{} cannot be written: {error}", path.display()))
-    })
+    replace_file(&path, text(key, crawl_id).as_bytes())
+        .map_err(|error| OpenError::write(&path, error))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crivello_common::config::Settings;
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityCheck, IdentityKey};
 use crivello_common::runtime::IdentityKeyError;
 use crivello_proto::cluster_view::{self, CLUSTER_VIEW_FILE};
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +48,7 @@ impl JoinSteps<'_> {
         let needed = settings.fixed.state.disk_free_min.0;
         let is_full = || free_space(self.dir).is_some_and(|free| free < needed);
         if is_full() {
-            tracing::warn!(needed, "the disk is full; this agent joins when there is free space");
+            tracing::warn!(needed, "the disk is full; the agent joins when there is free space");
         }
         while is_full() {
             let pause = tokio::time::sleep(SPACE_PAUSE);
@@ -63,6 +64,29 @@ impl JoinSteps<'_> {
     pub async fn join(&self, joining: &Joining, known: &Membership) -> Result<Joined, OpenError> {
         let joined = self.stop.run_until_cancelled(self.client.join(joining, known)).await;
         joined.ok_or_else(stopped)?
+    }
+}
+
+/// Repeats `join` while there is no space on the disk, until `stop` is cancelled. Opening a database
+/// takes space.
+///
+/// # Errors
+/// Those of `join`, except that of a full disk unless `stop` is cancelled.
+pub fn retry_until_space<T, E: Display>(
+    stop: &CancellationToken,
+    is_full: fn(&E) -> bool,
+    mut join: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut warned = false;
+    loop {
+        let error = match join() {
+            Err(error) if is_full(&error) && !stop.is_cancelled() => error,
+            joined => return joined,
+        };
+        if !std::mem::replace(&mut warned, true) {
+            tracing::warn!(%error, "the disk is full; the agent joins when there is free space");
+        }
+        std::thread::sleep(SPACE_PAUSE);
     }
 }
 
@@ -124,9 +148,9 @@ pub fn store_key(dir: &Path, crawl_id: &str, key: IdentityKey) -> Result<(), Ope
             "{} is not the key of this cluster's crawl; choose another --data",
             path.display()
         ))),
-        Err(IdentityKeyError::Missing(_)) => key
-            .write(dir, crawl_id)
-            .map_err(|error| OpenError::Broken(format!("{}: {error}", path.display()))),
+        Err(IdentityKeyError::Missing(_)) => {
+            key.write(dir, crawl_id).map_err(|error| OpenError::write(&path, error))
+        }
         Err(error) => Err(OpenError::Refused(error.to_string())),
     }
 }

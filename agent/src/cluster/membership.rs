@@ -97,8 +97,7 @@ impl Membership {
         let path = dir.join(FILE);
         let text = serde_json::to_vec_pretty(self)
             .map_err(|e| OpenError::Broken(format!("cannot encode {FILE}: {e}")))?;
-        replace_file(&path, &text)
-            .map_err(|e| OpenError::Broken(format!("{} cannot be written: {e}", path.display())))
+        replace_file(&path, &text).map_err(|error| OpenError::write(&path, error))
     }
 }
 

@@ -5,9 +5,10 @@ use super::blocked_hosts::BlockedHosts;
 use super::changes::is_limit;
 use super::frontier::Frontier;
 use super::recrawl::RecrawlState;
+use super::serve::walk_queue;
 use crate::messages::{QueueKind, Queued};
 use crate::storage::values::{UrlOutcome, decode_queued};
-use crate::storage::{Batch, DiskError, Family, keys};
+use crate::storage::{Batch, DiskError};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -109,14 +110,11 @@ fn drop_rows(
     let queues: &[QueueKind] =
         if is_limit(reason) { &[QueueKind::New] } else { &[QueueKind::New, QueueKind::Again] };
     let (mut rows, mut done) = (Vec::new(), true);
+    let cursors = frontier.hosts.get(host).map(|entry| entry.cursors).unwrap_or_default();
     for &queue in queues {
-        let cursor =
-            frontier.hosts.get(host).map_or(queue.start(), |entry| entry.cursors.of(queue));
-        let (from, end) = (keys::frontier(host, cursor), keys::frontier(host, queue.end()));
-        frontier.disk.walk(Family::Frontier, &from, &end, |key, value| {
+        walk_queue(&frontier.disk, host, (queue, cursors), |queue_key, value| {
             done = rows.len() < room;
             if done {
-                let (_, queue_key) = keys::read_frontier(key)?;
                 rows.push(decode_queued(queue_key, value)?);
             }
             Ok(done)

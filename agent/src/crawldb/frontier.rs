@@ -209,8 +209,17 @@ impl Frontier {
         url: &Queued,
     ) -> Result<Queued, DiskError> {
         self.forget_due(batch, UrlKey { group: host.group, url: url.hash }, outcome);
-        let queue_key = self.next_queue_key(url);
-        let url = Queued { queue_key, ..url.clone() };
+        self.enqueue_last(batch, host, url)
+    }
+
+    /// Queues a URL in the last place of its priority. Returns it with its place.
+    pub fn enqueue_last(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        url: &Queued,
+    ) -> Result<Queued, DiskError> {
+        let url = Queued { queue_key: self.next_queue_key(url), ..url.clone() };
         self.enqueue(batch, host, &url)?;
         Ok(url)
     }

@@ -236,7 +236,6 @@ impl GroupJob {
                 let at = Timestamp(u64::from_be_bytes(at.try_into().ok()?));
                 Some(Self::new(Task::Reschedule, at))
             }
-            [2] => Some(Self::new(Task::Delete, Timestamp::ZERO)),
             &[2, stage, ref from @ ..] if usize::from(stage) < DELETED.len() => {
                 let job = Self::new(Task::Delete, Timestamp::ZERO);
                 Some(Self { stage: stage.into(), from: from.to_vec(), ..job })

@@ -44,7 +44,7 @@ pub struct HostInMemory {
 const _: () = assert!(size_of::<HostInMemory>() <= 248);
 
 /// For each queue of URLs to fetch, the key before which all of its rows are handed out.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct QueueCursors {
     new: QueueKey,
     again: QueueKey,

@@ -5,9 +5,9 @@ use super::blocked_hosts::BlockedHosts;
 use super::changes::is_limit;
 use super::frontier::Frontier;
 use super::group_jobs::GroupJobs;
-use super::host_in_memory::HostInMemory;
+use super::host_in_memory::{HostInMemory, QueueCursors};
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
-use crate::messages::{DueHost, Finder, QueueKind, Queued, RobotsRecord, ToWorkbench};
+use crate::messages::{DueHost, Finder, QueueKey, QueueKind, Queued, RobotsRecord, ToWorkbench};
 use crate::storage::values::decode_queued;
 use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::discard::Discard;
@@ -368,10 +368,7 @@ fn head_of(
     if most == 0 {
         return Ok(urls);
     }
-    let from = keys::frontier(host, entry.cursors.of(queue));
-    let end = keys::frontier(host, queue.end());
-    disk.walk(Family::Frontier, &from, &end, |key, value| {
-        let (_, queue_key) = keys::read_frontier(key)?;
+    walk_queue(disk, host, (queue, entry.cursors), |queue_key, value| {
         if !entry.is_checked_out(queue_key) {
             let url = decode_queued(queue_key, value)?;
             weight += url.weight();
@@ -380,6 +377,20 @@ fn head_of(
         Ok(urls.len() < most && weight < window)
     })?;
     Ok(urls)
+}
+
+/// Calls `visit` with the rows of a queue of a host, from its cursor on, until it returns false.
+pub fn walk_queue(
+    disk: &Database,
+    host: HostKey,
+    (queue, cursors): (QueueKind, QueueCursors),
+    mut visit: impl FnMut(QueueKey, &[u8]) -> Result<bool, DiskError>,
+) -> Result<(), DiskError> {
+    let (from, end) = (keys::frontier(host, cursors.of(queue)), keys::frontier(host, queue.end()));
+    disk.walk(Family::Frontier, &from, &end, |key, value| {
+        let (_, queue_key) = keys::read_frontier(key)?;
+        visit(queue_key, value)
+    })
 }
 
 /// Returns URLs of both queues in turn, until they have the weight `window`.

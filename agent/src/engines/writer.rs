@@ -53,6 +53,18 @@ pub enum WriterError {
     StillFull(String),
 }
 
+impl WriterError {
+    /// Returns true if more space on the disk would solve the problem.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Disk(error) => error.is_full(),
+            Self::Archive(error) => error.is_full(),
+            Self::StillFull(_) => false,
+        }
+    }
+}
+
 /// The stores that the writer writes to.
 pub struct Stores {
     /// The RocksDB database.

@@ -347,8 +347,7 @@ impl CrawlDir {
             "# The settings of the crawl in this directory, as of its last run.\n{}",
             settings.to_toml()
         );
-        replace_file(&path, text.as_bytes())
-            .map_err(|e| OpenError::Broken(format!("{} cannot be written: {e}", path.display())))
+        replace_file(&path, text.as_bytes()).map_err(|error| OpenError::write(&path, error))
     }
 }
 

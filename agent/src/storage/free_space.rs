@@ -19,7 +19,7 @@ pub fn free_space(dir: &Path) -> Option<u64> {
 /// Checks that a directory can be written to.
 ///
 /// # Errors
-/// [`OpenError::Broken`] if not.
+/// [`OpenError::Write`] if not.
 pub fn check_writable(dir: &Path) -> Result<(), OpenError> {
     let probe = dir.join(".probe");
     let write = || {
@@ -30,7 +30,5 @@ pub fn check_writable(dir: &Path) -> Result<(), OpenError> {
     let written = write();
     // Best effort: the file is empty or small, and is overwritten the next time.
     let _ = fs::remove_file(&probe);
-    written.map_err(|error| {
-        OpenError::Broken(format!("{} cannot be written to: {error}", dir.display()))
-    })
+    written.map_err(|error| OpenError::write(dir, error))
 }

@@ -44,6 +44,9 @@ pub use family::Family;
 pub use free_space::{check_writable, free_space};
 pub use group_state::GroupState;
 
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
 /// A value of a column family.
 pub trait Row: Sized {
     /// The column family.
@@ -76,7 +79,7 @@ pub enum DiskError {
     )]
     Database {
         /// Directory of the database.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Failed operation.
         what: &'static str,
         /// RocksDB's message.
@@ -86,13 +89,13 @@ pub enum DiskError {
     #[error("the state database in {path} is in use by another process", path = .path.display())]
     InUse {
         /// Directory of the database.
-        path: std::path::PathBuf,
+        path: PathBuf,
     },
     /// The end of the log is missing.
     #[error("the state database in {path} is damaged: it ends at change {found}, but had been synced up to {synced}; nothing was changed", path = .path.display())]
     Behind {
         /// Directory of the database.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Sequence number of the last change that was found.
         found: u64,
         /// Sequence number of the last change that is known to have been synced.
@@ -121,9 +124,35 @@ pub enum OpenError {
     /// Something is damaged or failed.
     #[error("{0}")]
     Broken(String),
+    /// A file cannot be written.
+    #[error("{path} cannot be written: {source}")]
+    Write {
+        /// Path of the file or directory.
+        path: String,
+        /// Error of the operating system.
+        source: io::Error,
+    },
     /// An error of the state on disk.
     #[error(transparent)]
     Disk(#[from] DiskError),
+}
+
+impl OpenError {
+    /// Returns the error of a file or directory that cannot be written.
+    #[must_use]
+    pub fn write(path: &Path, source: io::Error) -> Self {
+        Self::Write { path: path.display().to_string(), source }
+    }
+
+    /// Returns true if more space on the disk would solve the problem.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Write { source, .. } => source.kind() == ErrorKind::StorageFull,
+            Self::Disk(error) => error.is_full(),
+            Self::Refused(_) | Self::Broken(_) => false,
+        }
+    }
 }
 
 /// Returns what to do about an error of RocksDB; empty if the message says it. RocksDB names the

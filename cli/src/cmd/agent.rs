@@ -14,11 +14,7 @@ use anyhow::anyhow;
 use crivello_agent::report::{Ended, Report};
 use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
 use crivello_common::view::{check_address, check_name};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-
-/// Pause before another attempt to rejoin with a full disk.
-const SPACE_WAIT: Duration = Duration::from_secs(1);
 
 /// Joins, and crawls until a signal arrives, the crawl is stopped, or the agent is drained.
 ///
@@ -34,10 +30,8 @@ pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
     let meters = Meters::default();
     let _metrics = MetricsServer::open(http, meters.clone())?;
     let stopped = signals::listen(move || screen::print_line(&at_exit))?;
-    let mut rejoins = false;
     let report = loop {
-        let report = run_once(args, (&mut options, otlp.as_ref()), &stopped, &meters, rejoins)?;
-        rejoins = true;
+        let report = run_once(args, (&mut options, otlp.as_ref()), &stopped, &meters)?;
         if report.ended != Ended::Lost || stopped.is_cancelled() {
             break report;
         }
@@ -60,28 +54,14 @@ pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Joins once and crawls until this membership ends. An agent that rejoins waits for space on its disk.
+/// Joins once and crawls until this membership ends.
 fn run_once(
     args: &JoinArgs,
     (options, otlp): (&mut JoinOptions, Option<&Otlp>),
     stopped: &CancellationToken,
     meters: &Meters,
-    rejoins: bool,
 ) -> Result<Report, CliError> {
-    let mut joined = Crawl::join(options, stopped);
-    let mut is_reported = false;
-    while let Err(error) = &joined
-        && rejoins
-        && is_full(error)
-        && !stopped.is_cancelled()
-    {
-        if !std::mem::replace(&mut is_reported, true) {
-            screen::print_line(&format!("no space on the disk, trying again: {error}"));
-        }
-        std::thread::sleep(SPACE_WAIT);
-        joined = Crawl::join(options, stopped);
-    }
-    let crawl = match joined {
+    let crawl = match Crawl::join(options, stopped) {
         // A signal interrupted joining.
         Err(error) if stopped.is_cancelled() && !error.is_usage() => {
             return Err(CliError::Stopped(anyhow!("stopped before it had joined: {error}")));
@@ -101,11 +81,6 @@ fn run_once(
     let display = Display::new(title, args.quiet);
     watch(&crawl, stopped, display, |crawl| leave(crawl, args.drain_on_stop));
     Ok(crawl.finish())
-}
-
-/// Returns true if more space on the disk would solve the problem. To open a database takes some.
-fn is_full(error: &AgentError) -> bool {
-    error.to_string().to_lowercase().contains("no space left")
 }
 
 /// Handles the first signal.

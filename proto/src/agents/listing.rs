@@ -30,6 +30,12 @@ pub struct ObstacleText {
     pub kind: &'static str,
     /// Name of the agent that it concerns.
     pub agent: String,
+    /// Names of other agents; see [`Obstacle::others`].
+    pub others: Vec<String>,
+    /// True if the disk of the agent is full.
+    pub disk_full: bool,
+    /// Time for which it has lasted; zero for a state without a beginning.
+    pub seconds: f64,
     /// Description with names of agents, and the remedy.
     pub text: String,
 }
@@ -47,6 +53,9 @@ impl Listing {
         let text = |obstacle: &Obstacle| ObstacleText {
             kind: obstacle.kind.name(),
             agent: self.name(obstacle.agent),
+            others: obstacle.others.iter().map(|id| self.name(*id)).collect(),
+            disk_full: obstacle.disk_full,
+            seconds: obstacle.since.as_secs_f64(),
             text: obstacle.describe(|id| self.name(id)),
         };
         self.obstacles.iter().map(text).collect()

@@ -202,8 +202,6 @@ impl CrawlDb {
                 }
             }
             _ => {
-                let queue_key = self.frontier.next_queue_key(theirs);
-                let url = Queued { queue_key, ..theirs.clone() };
                 self.frontier.totals.seen += u64::from(!lost);
                 let was_success =
                     matches!(before, Some(Seen::Done(outcome)) if outcome.is_success());
@@ -215,11 +213,24 @@ impl CrawlDb {
                     let outcome = outcome.clone();
                     self.frontier.forget_due(batch, key, &outcome);
                 }
-                self.frontier.enqueue(batch, host, &url)?;
-                known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
-                known.queued.insert(key, url);
+                self.enqueue(batch, known, host, theirs)?;
             }
         }
+        Ok(())
+    }
+
+    /// Queues a URL of another agent under a number of this one.
+    fn enqueue(
+        &mut self,
+        batch: &mut Batch,
+        known: &mut Known,
+        host: HostKey,
+        theirs: &Queued,
+    ) -> Result<(), DiskError> {
+        let url = self.frontier.enqueue_last(batch, host, theirs)?;
+        let key = UrlKey { group: host.group, url: url.hash };
+        known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
+        known.queued.insert(key, url);
         Ok(())
     }
 
@@ -236,13 +247,7 @@ impl CrawlDb {
         if !before.queue_key.is_pending() {
             self.frontier.take_from_queue(host, before)?;
         }
-        let queue_key = self.frontier.next_queue_key(theirs);
-        let url = Queued { queue_key, ..theirs.clone() };
-        self.frontier.enqueue(batch, host, &url)?;
-        let key = UrlKey { group: host.group, url: url.hash };
-        known.seen.insert(key, Seen::Queued(Some((host.host, queue_key))));
-        known.queued.insert(key, url);
-        Ok(())
+        self.enqueue(batch, known, host, theirs)
     }
 
     /// Returns the row of a URL that `seen` marks as queued.

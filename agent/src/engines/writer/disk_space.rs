@@ -20,7 +20,7 @@ impl Writer {
         let mut warned = false;
         loop {
             let error = match f(self) {
-                Err(error) if is_full(&error) => error,
+                Err(error) if error.is_full() => error,
                 other => {
                     if warned && other.is_ok() {
                         tracing::info!("the disk has free space again; the crawl continues");
@@ -59,13 +59,5 @@ impl Writer {
                 self.queues.wake();
             }
         }
-    }
-}
-
-fn is_full(error: &WriterError) -> bool {
-    match error {
-        WriterError::Disk(error) => error.is_full(),
-        WriterError::Archive(error) => error.is_full(),
-        WriterError::StillFull(_) => false,
     }
 }

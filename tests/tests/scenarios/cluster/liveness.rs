@@ -111,6 +111,13 @@ fn an_agent_on_a_full_disk_stops_nobody_else() {
     cluster.drain("a");
     let fetched = n_requests(&cluster, &["c", "d"]);
     cluster.until("the others fetch on", |c| n_requests(c, &["c", "d"]) > fetched + 50);
+    // A process that cannot even open its database waits, too.
+    cluster.kill9("b");
+    cluster.launch("b");
+    cluster.until("it waits", |c| {
+        let log = c.process("b").log();
+        log.contains("the agent joins when there is free space") && log.contains("No space left")
+    });
     std::fs::remove_file(&ballast).expect("removed");
     cluster.wait_for_state("b", "active");
     finish(&mut cluster, IN_FLIGHT);
@@ -134,7 +141,8 @@ fn an_agent_on_a_nearly_full_disk_gives_up_its_groups() {
     cluster.wait_for_state("b", "dead");
     let at = cluster.web.log().now();
     cluster.until("other agents visit its hosts", |c| c.successor_of("b", at).is_some());
-    cluster.until("it waits", |c| c.log_of("b").contains("joins when there is free space"));
+    cluster
+        .until("it waits", |c| c.log_of("b").contains("the agent joins when there is free space"));
     std::fs::remove_file(&ballast).expect("removed");
     cluster.wait_for_state("b", "active");
     finish(&mut cluster, IN_FLIGHT);
