@@ -175,6 +175,7 @@ impl Cluster {
             None => command.arg("--no-http"),
         };
         self.begin(COORDINATOR, command);
+        self.wait_until_listening(COORDINATOR);
         if self.http.is_some() {
             self.until("the dashboard is served", |cluster| {
                 let output = cluster.process(COORDINATOR).log();
@@ -200,6 +201,15 @@ impl Cluster {
     /// # Panics
     /// Panics if it does not start.
     pub fn launch(&mut self, name: &str) {
+        self.launch_only(name);
+        self.wait_until_listening(name);
+    }
+
+    /// Starts an agent, and does not wait until it listens.
+    ///
+    /// # Panics
+    /// Panics if it runs already or cannot be started.
+    pub fn launch_only(&mut self, name: &str) {
         if !self.agents.contains_key(name) {
             let gate = self.runtime.block_on(self.net.gate(name)).expect("a free port");
             self.agents.insert(name.to_owned(), Member::new(gate));
@@ -212,7 +222,7 @@ impl Cluster {
         self.begin(name, command);
     }
 
-    /// Starts a process and connects its gate to the address on which it listens.
+    /// Starts a process.
     fn begin(&mut self, name: &str, mut command: Command) {
         let member = self.member(name);
         assert!(member.process.is_none(), "{name} is already running");
@@ -236,6 +246,13 @@ impl Cluster {
         let started = self.web.log().now().0;
         self.names.entry(process.id()).or_default().push((started, name.to_owned()));
         self.member(name).process = Some(process);
+    }
+
+    /// Waits until a process listens, and connects its gate to the address.
+    ///
+    /// # Panics
+    /// Panics if the process ends or never listens.
+    pub fn wait_until_listening(&mut self, name: &str) {
         self.until(&format!("{name} listens"), |cluster| {
             let member = cluster.member(name);
             let process = member.process.as_mut().expect("the process was started");
