@@ -20,7 +20,7 @@ const PATIENCE_REFUSALS: u32 = 5;
 
 /// The limits of the crawl, and the visitor's settings that decide what it fetches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct JudgeLimits {
     /// Pages of the crawl.
     pub pages_max: Option<u64>,
     /// Links from a seed.
@@ -43,7 +43,7 @@ pub struct Limits {
     pub path_prefixes_excluded: Vec<String>,
 }
 
-impl Default for Limits {
+impl Default for JudgeLimits {
     fn default() -> Self {
         Self {
             pages_max: None,
@@ -60,7 +60,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl JudgeLimits {
     /// Returns whether a path of a host is within the scope of the crawl.
     #[must_use]
     pub fn admits(&self, host: &str, path: &str) -> bool {
@@ -121,7 +121,7 @@ pub struct Expected {
 impl Expected {
     /// Computes which URLs of `world` must, and which may, be fetched within `limits`.
     #[must_use]
-    pub fn new(world: &World, limits: &Limits) -> Self {
+    pub fn new(world: &World, limits: &JudgeLimits) -> Self {
         let mut walk = Walk { world, limits, places: HashMap::new(), certain_only: true };
         walk.run();
         walk.certain_only = false;
@@ -172,7 +172,7 @@ fn foreign_links(world: &World) -> impl Iterator<Item = String> {
 
 struct Walk<'a> {
     world: &'a World,
-    limits: &'a Limits,
+    limits: &'a JudgeLimits,
     places: HashMap<Target, Expectation>,
     /// True in the first pass, which visits only URLs that must be fetched.
     certain_only: bool,

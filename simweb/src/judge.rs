@@ -7,7 +7,7 @@
 //! robots.txt, and redirects on the way to it, are requests like any other, except that their URLs
 //! and number are not judged.
 
-use crate::expected::{Expected, Limits, is_endless};
+use crate::expected::{Expected, JudgeLimits, is_endless};
 use crate::log::Entry;
 use crate::names::HostRef;
 use crate::pace::{Pace, Paces};
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub struct Judge {
     world: World,
     expected: Expected,
-    limits: Limits,
+    limits: JudgeLimits,
     pace: Pace,
     repeats_max: u64,
     finished: bool,
@@ -33,7 +33,7 @@ impl Judge {
     /// Creates a judge of visitors of `spec`, whose ports must be those of the visited web. It
     /// assumes that the crawl has finished and that no page was fetched twice.
     #[must_use]
-    pub fn new(spec: Spec, limits: Limits, pace: Pace) -> Self {
+    pub fn new(spec: Spec, limits: JudgeLimits, pace: Pace) -> Self {
         let world = World::new(spec);
         let expected = Expected::new(&world, &limits);
         Self { world, expected, limits, pace, repeats_max: 0, finished: true }

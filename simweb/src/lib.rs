@@ -59,7 +59,7 @@ pub use changes::Changes;
 pub use character::{
     Character, CharsetWay, Coding, Content, DnsWay, Http2Flood, Manner, PageKind, RetryAfter,
 };
-pub use expected::{Expectation, Expected, Limits};
+pub use expected::{Expectation, Expected, JudgeLimits};
 pub use freshness::{FreshnessReport, PageFreshness, PageVisit};
 pub use history::{ChangeHistory, PageVersion, Statement};
 pub use judge::{Judge, judge_pace};
@@ -220,7 +220,7 @@ impl SimWeb {
 
     /// Returns a judge of visitors of this web, by these limits and this pace.
     #[must_use]
-    pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
+    pub fn judge(&self, limits: JudgeLimits, pace: Pace) -> Judge {
         Judge::new(self.spec().clone(), limits, pace)
     }
 

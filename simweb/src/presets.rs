@@ -198,7 +198,7 @@ impl Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expected::{Expected, Limits};
+    use crate::expected::{Expected, JudgeLimits};
     use crate::world::World;
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Spec>(&json).unwrap(), spec);
         let world = World::new(spec);
         assert!((100..300).contains(&world.names().len()));
-        let expected = Expected::new(&world, &Limits::default());
+        let expected = Expected::new(&world, &JudgeLimits::default());
         assert!((1_000..3_000).contains(&expected.n_must()), "{}", expected.n_must());
     }
 
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn all_of_the_bench_is_reachable() {
-        let expected = Expected::new(&World::new(Spec::bench(2_000)), &Limits::default());
+        let expected = Expected::new(&World::new(Spec::bench(2_000)), &JudgeLimits::default());
         assert_eq!(expected.n_must(), 2_000);
     }
 }

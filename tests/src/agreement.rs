@@ -2,7 +2,7 @@
 
 use crate::scene::{Ended, Scene};
 use crate::warc::Archive;
-use simweb::{Entry, Limits, Pace, SimWeb};
+use simweb::{Entry, JudgeLimits, Pace, SimWeb};
 use std::collections::{BTreeMap, HashSet};
 
 /// Returns whether a request was for a page and not for a robots.txt.
@@ -19,7 +19,7 @@ pub(crate) fn pages_answered(web: &SimWeb) -> HashSet<String> {
 
 /// Returns the pages of a web that must be fetched.
 pub(crate) fn pages_due(web: &SimWeb) -> HashSet<String> {
-    let judge = web.judge(Limits::default(), Pace::default());
+    let judge = web.judge(JudgeLimits::default(), Pace::default());
     let due = judge.expected().urls.iter().filter(|(_, due)| due.must);
     due.map(|(url, _)| url.clone()).collect()
 }

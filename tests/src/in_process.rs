@@ -13,7 +13,7 @@ use crivello_agent::{Crawl, JoinOptions};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_proto::auth::NodeAuth;
-use simweb::{Judgment, Limits, Pace, SimWeb, Spec};
+use simweb::{JudgeLimits, Judgment, Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -328,7 +328,7 @@ impl InProcess {
             let _ = self.take(&name).finish();
         }
         self.stop_coordinator();
-        let judge = self.web.judge(Limits::default(), self.pace.clone());
+        let judge = self.web.judge(JudgeLimits::default(), self.pace.clone());
         let report = judge.allow_repeats(repeats_max).judge(&self.web.log().entries());
         assert!(report.is_clean(), "{report}");
         report

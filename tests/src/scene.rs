@@ -7,7 +7,7 @@ use crate::watch::{Watched, metrics_address};
 use crivello_common::time::Timestamp;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
-use simweb::{Judge, Limits, Pace, SimWeb, Spec};
+use simweb::{Judge, JudgeLimits, Pace, SimWeb, Spec};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -330,7 +330,7 @@ impl Scene {
 
     /// Returns a judge of this web.
     #[must_use]
-    pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
+    pub fn judge(&self, limits: JudgeLimits, pace: Pace) -> Judge {
         self.web.judge(limits, pace)
     }
 

@@ -11,7 +11,7 @@ use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
 use crate::engines::writer::{KeptArchive, Stores, Writer};
-use crate::fetch::{Dns, FetchContext};
+use crate::fetch::{DnsResolver, FetchContext};
 use crate::limits::{WRITER_QUEUE, results_max, visits_max};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::{AgentMetrics, Sources};
@@ -77,7 +77,7 @@ impl Build {
         let sink =
             FetchSink { shared: shared.clone(), queues: queues.clone(), results: to_parsers };
         let block_list = shared.live.block_and_pause_list.clone();
-        let dns = Arc::new(Dns::new(&settings, clock, block_list.clone()));
+        let dns = Arc::new(DnsResolver::new(&settings, clock, block_list.clone()));
         let min_host_delay = shared.live.min_host_delay.clone();
         let context =
             FetchContext::new(&settings, clock, Arc::new(sink), block_list, min_host_delay)?

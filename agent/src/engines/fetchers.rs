@@ -1,6 +1,6 @@
 //! The fetchers: an asynchronous runtime in which each visit is a task.
 
-use crate::fetch::{self, Dns, FetchContext, Sink};
+use crate::fetch::{self, DnsResolver, FetchContext, Sink};
 use crate::messages::{
     Fetched, FetcherReply, NameRequest, Resolution, ResolveError, SchedulerQueues, Verdict, Visit,
     VisitDeadline,
@@ -58,7 +58,7 @@ pub struct Fetchers {
     /// Client, with everything that visits need.
     pub context: Arc<FetchContext>,
     /// The resolver.
-    pub dns: Arc<Dns>,
+    pub dns: Arc<DnsResolver>,
 }
 
 impl Fetchers {

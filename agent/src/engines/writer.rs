@@ -3,8 +3,7 @@
 //! It gathers results into a [`Commit`]. It appends the records to the archive and syncs it, then
 //! writes everything that follows from the commit in one batch, with the position of the archive.
 //! From then on the system may write the batch to disk at any time, because the archive is already
-//! there. While the disk is full the writer retries: nothing is dropped, and fetching stops because
-//! the pipeline is full.
+//! there. While the disk is full the writer retries: nothing is dropped, and no visit begins.
 
 pub use archive::{check_archive, open_archive};
 pub use kept_archive::KeptArchive;

@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 const KINDS: [&str; 5] = ["address", "no-such-name", "unavailable", "denied", "blocked"];
 
 /// Resolver of host names, with its cache.
-pub struct Dns {
+pub struct DnsResolver {
     address_policy: AddressPolicy,
     block_list: BlockAndPauseList,
     servers: Option<TokioResolver>,
@@ -49,7 +49,7 @@ struct Kept {
     until: Timestamp,
 }
 
-impl Dns {
+impl DnsResolver {
     /// Creates a resolver. It reads the addresses of the name servers and sends no query yet.
     /// Without any name server every name is [`ResolveError::Unavailable`]. `block_list` is the shared
     /// list of blocked hosts.

@@ -47,7 +47,7 @@ mod visit;
 mod visit_guard;
 
 pub use address_policy::AddressPolicy;
-pub use dns::Dns;
+pub use dns::DnsResolver;
 pub use fetch_error::FetchError;
 pub use robots_file::{RobotsFile, robots_file};
 pub use timings::Timings;

@@ -3,7 +3,7 @@
 use super::client::After;
 use super::exchange::{Answer, exchange};
 use super::robots::{self, Meaning, meaning};
-use super::{Dns, FetchContext, FetchError, Sink};
+use super::{DnsResolver, FetchContext, FetchError, Sink};
 use crate::limits::ROBOTS_HOPS_MAX;
 use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, ResolveError, Response, Verdict};
 use bytes::Bytes;
@@ -40,7 +40,7 @@ pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFi
     let min_host_delay = MinHostDelay::of(&settings.live);
     let context =
         FetchContext::new(settings, clock, Arc::new(Nobody), block_list.clone(), min_host_delay)?;
-    let dns = Dns::new(settings, clock, block_list);
+    let dns = DnsResolver::new(settings, clock, block_list);
     let links = &settings.live.links;
     let blocked = Blocklist::new(&links.blocked);
     let ports = PortPolicy::new(&settings.fixed.fetch.ports_allowed);
@@ -87,7 +87,7 @@ impl Sink for Nobody {
 /// Sends one request. The error is the reason why there is no response.
 async fn ask(
     context: &FetchContext,
-    dns: &Dns,
+    dns: &DnsResolver,
     url: &CrawlUrl,
 ) -> Result<Box<Response>, &'static str> {
     let name: Arc<str> = url.host().into();

@@ -14,7 +14,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Longest pause between two checks: the deadline may be moved forward to an earlier time.
+/// Longest pause between two checks: the deadline may become earlier.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Time until which visits may be made.

@@ -33,7 +33,7 @@ pub const META_SEEDED: &[u8] = b"seeded";
 
 /// Identity of a crawl, stored in `meta`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct CrawlIdentity {
     /// The version of the format on disk.
     pub format: u32,
     /// Id that is drawn when the crawl begins: 16 hexadecimal digits.
@@ -66,7 +66,7 @@ pub struct CrawlDir {
     /// True if all seeds of an earlier run are stored.
     pub seeded: bool,
     /// Identity of the crawl.
-    pub identity: Identity,
+    pub identity: CrawlIdentity,
     /// The secret key of the crawl.
     pub identity_key: IdentityKey,
 }
@@ -119,14 +119,14 @@ pub fn open_read_only(dir: &Path) -> Result<(Settings, KeyedHasher, Database), O
 }
 
 /// Reads the identity of the crawl from its state, if this build can read it.
-fn read_identity(dir: &Path, disk: &Database) -> Result<Identity, OpenError> {
+fn read_identity(dir: &Path, disk: &Database) -> Result<CrawlIdentity, OpenError> {
     let damaged = |what: &str| {
         let state = dir.join("state");
         OpenError::Broken(format!("the state in {} {what}; nothing was changed", state.display()))
     };
     let value = disk.get(Family::Meta, META_CRAWL)?;
     let value = value.ok_or_else(|| damaged("has no crawl id: it is damaged"))?;
-    let identity: Identity = serde_json::from_slice(&value)
+    let identity: CrawlIdentity = serde_json::from_slice(&value)
         .map_err(|e| damaged(&format!("has a crawl id that cannot be read ({e})")))?;
     if identity.format != FORMAT {
         return Err(refused(format!(
@@ -235,7 +235,7 @@ impl CrawlDir {
                 refused(format!("cannot create the directory {dir}: {e}; choose another --out"))
             })?;
         let disk = Database::open(&dir.join("state"), true, &settings.fixed.state)?;
-        let identity = Identity {
+        let identity = CrawlIdentity {
             format: FORMAT,
             crawl_id,
             begun: now.to_string(),

@@ -8,7 +8,7 @@
 //! | column family | key | value |
 //! | --- | --- | --- |
 //! | `seen` | group(8) url(8) | [`values::Seen`]: empty or the place in the queue; once finished, [`values::UrlOutcome`] |
-//! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`]; with priority 255 the page is archived and waits for its links |
+//! | `frontier` | group(8) host(8) queue(1) priority(1) seq(8) | [`values::encode_queued`]; in the third queue, the page is archived and waits for its links |
 //! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row, [`group_row::GroupRow`] |
 //! | `robots` | group(8) host(8) scheme(1) port(2) | [`RobotsRecord`](crate::messages::RobotsRecord) |
 //! | `schedule` | time(8) group(8) host(8) | empty; each host with a queue, of a group that is open, at the time it falls due |

@@ -10,7 +10,7 @@ use crate::local_cluster::run_loop::{ClusterOutcome, run_loop};
 use crate::plan::Plan;
 use crate::screen;
 use anyhow::Context;
-use simweb::{Limits, Pace, SimWeb, Spec};
+use simweb::{JudgeLimits, Pace, SimWeb, Spec};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
@@ -55,7 +55,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
         FinishOptions { quiet: args.quiet, report: report.as_ref(), out: kept, resume: None };
     let exit = finish(&outcome, &options)?;
     let exhausted = exit == Exit::Finished && args.max_pages.is_none();
-    let judge = web.judge(Limits::default(), delays).allow_repeats(repeats_max);
+    let judge = web.judge(JudgeLimits::default(), delays).allow_repeats(repeats_max);
     let judge = if exhausted { judge } else { judge.unfinished() };
     let verdict = judge.judge(&web.log().entries());
     if !args.quiet {

@@ -5,7 +5,7 @@ use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use anyhow::Context;
 use crivello_common::units::parse_duration;
-use simweb::{Judge, Limits, Log, Pace, Spec};
+use simweb::{Judge, JudgeLimits, Log, Pace, Spec};
 use std::path::Path;
 use tokio::runtime::Runtime;
 
@@ -54,7 +54,7 @@ fn judge(args: &JudgeArgs) -> Result<Exit, CliError> {
         // The specification gets the port that was free when the web was served.
         spec.port = first.port;
     }
-    let judge = Judge::new(spec, Limits::default(), Pace::delays(delay, ip_delay))
+    let judge = Judge::new(spec, JudgeLimits::default(), Pace::delays(delay, ip_delay))
         .allow_repeats(args.repeats_max);
     let judge = if args.unfinished { judge.unfinished() } else { judge };
     let report = judge.judge(&log);

@@ -6,7 +6,7 @@ use crate::time::micros;
 use std::time::Duration;
 
 /// Returns the wait after a 429 or 503: Retry-After if present, otherwise `backoff_first` doubled
-/// `level` times. Adds up to a quarter, chosen by `jitter`. Never more than `backoff_max`.
+/// `level` times, and up to a quarter more, chosen by `jitter`. Never more than `backoff_max`.
 #[must_use]
 pub fn slow_down_wait(
     level: u8,

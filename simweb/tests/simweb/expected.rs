@@ -1,10 +1,10 @@
 //! URLs that a correct visitor must, may and must not fetch, for each kind of host.
 
 use simweb::world::World;
-use simweb::{Character, Content, DnsWay, Expected, Limits, Manner, RetryAfter, Robots, Spec};
+use simweb::{Character, Content, DnsWay, Expected, JudgeLimits, Manner, RetryAfter, Robots, Spec};
 
 fn expected(spec: Spec) -> Expected {
-    Expected::new(&World::new(spec), &Limits::default())
+    Expected::new(&World::new(spec), &JudgeLimits::default())
 }
 
 #[test]
@@ -67,10 +67,10 @@ fn circles_chains_segments_and_sitemaps_are_walked() {
 #[test]
 fn limits_leave_the_choice_to_the_visitor() {
     let world = World::new(Spec::new(4).size(3, 1, 10));
-    let limits = Limits { pages_per_host_max: Some(5), ..Limits::default() };
+    let limits = JudgeLimits { pages_per_host_max: Some(5), ..JudgeLimits::default() };
     assert_eq!(Expected::new(&world, &limits).n_must(), 0);
-    let limits = Limits { pages_per_host_max: Some(10), ..Limits::default() };
+    let limits = JudgeLimits { pages_per_host_max: Some(10), ..JudgeLimits::default() };
     assert_eq!(Expected::new(&world, &limits).n_must(), 30);
-    let limits = Limits { depth_max: Some(0), ..Limits::default() };
+    let limits = JudgeLimits { depth_max: Some(0), ..JudgeLimits::default() };
     assert_eq!(Expected::new(&world, &limits).urls.len(), 3);
 }

@@ -4,7 +4,7 @@
 
 use simweb::robots::SIZE_MIN_READ;
 use simweb::world::World;
-use simweb::{Character, Content, Entry, Judge, Limits, Manner, Pace, Robots, Spec};
+use simweb::{Character, Content, Entry, Judge, JudgeLimits, Manner, Pace, Robots, Spec};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn spec() -> Spec {
 }
 
 fn judge() -> Judge {
-    Judge::new(spec(), Limits::default(), pace_of_two_seconds())
+    Judge::new(spec(), JudgeLimits::default(), pace_of_two_seconds())
 }
 
 fn pace_of_two_seconds() -> Pace {
@@ -164,13 +164,13 @@ fn bursts_repeats_and_limits_are_allowed_as_told() {
     let last = log.len() as u64 * 30;
     log.extend((0..3).map(|k| request("dead.test/", last + 2 * k)));
     let pace = |burst| Pace { burst, ..pace_of_two_seconds() };
-    let of = |burst| Judge::new(spec(), Limits::default(), pace(burst)).judge(&log);
+    let of = |burst| Judge::new(spec(), JudgeLimits::default(), pace(burst)).judge(&log);
     assert!(of(3).is_clean(), "{}", of(3));
     assert_eq!(of(2).count("host-gap"), 1);
     log.truncate(perfect().len());
     log.push(request("closed.test/", last));
     assert!(judge().allow_repeats(1).judge(&log).is_clean());
-    let limits = Limits { pages_per_host_max: Some(2), ..Limits::default() };
+    let limits = JudgeLimits { pages_per_host_max: Some(2), ..JudgeLimits::default() };
     let report = Judge::new(spec(), limits, pace(1)).judge(&log);
     assert_eq!(report.count("over-limit"), 3, "{report}");
     assert!(judge().unfinished().judge(&[]).is_clean());
@@ -180,7 +180,7 @@ fn bursts_repeats_and_limits_are_allowed_as_told() {
 fn crawl_delay_counts_between_pages() {
     let slow = Robots::rules(&[], Some(4.0));
     let spec = Spec::new(1).size(1, 1, 3).port(80).robots(slow);
-    let judge = Judge::new(spec, Limits::default(), pace_of_two_seconds());
+    let judge = Judge::new(spec, JudgeLimits::default(), pace_of_two_seconds());
     let log: Vec<Entry> = [("robots.txt", 0), ("", 21), ("s1/p1.html", 50), ("s2/p2.html", 92)]
         .map(|(path, at)| request(&format!("h0.site0.test/{path}"), at))
         .into();
@@ -191,7 +191,7 @@ fn crawl_delay_counts_between_pages() {
 #[test]
 fn the_right_address_is_the_one_in_the_network_of_the_spec() {
     let lent = spec().network("10.93.128.0/17".parse().unwrap());
-    let judge = Judge::new(lent, Limits::default(), pace_of_two_seconds());
+    let judge = Judge::new(lent, JudgeLimits::default(), pace_of_two_seconds());
     let at = |ip| {
         let entry = Entry { ip: Some(ip), ..request("h0.site0.test/robots.txt", 0) };
         judge.judge(&[entry]).count("wrong-address")

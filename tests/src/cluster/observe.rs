@@ -8,7 +8,7 @@ use crate::is_page;
 use crate::warc::listed;
 use crate::watch::{Watched, metrics_address};
 use crivello_common::time::Timestamp;
-use simweb::{Entry, Judge, Limits};
+use simweb::{Entry, Judge, JudgeLimits};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ impl Cluster {
     /// Returns the judge of this web at the pace of this crawl.
     #[must_use]
     pub fn judge(&self) -> Judge {
-        self.web.judge(Limits::default(), self.pace.clone())
+        self.web.judge(JudgeLimits::default(), self.pace.clone())
     }
 
     /// Waits until a condition holds.

@@ -8,7 +8,7 @@
 
 use crivello_tests::{Ended, Load, Permits, Scene, is_page, seed};
 use simweb::adversary::{FORGED_HOSTS, FORGED_URL, linking};
-use simweb::{Character, Entry, Http2Flood, Limits, Manner, Pace, Robots, SeedChoice, Spec};
+use simweb::{Character, Entry, Http2Flood, JudgeLimits, Manner, Pace, Robots, SeedChoice, Spec};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn scene(spec: Spec) -> Scene {
 fn crawl_and_judge(scene: &Scene) -> Ended {
     let ended = scene.crawl().succeeded();
     let pace = Pace::delays(DELAY, Duration::from_millis(10));
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     ended
 }
 

@@ -7,7 +7,7 @@ use crivello_tests::warc::{Archive, Record, listed};
 use crivello_tests::{Scene, seed};
 use simweb::answer::{Request, Responder, SimResponse};
 use simweb::world::World;
-use simweb::{Character, CharsetWay, Coding, Limits, Manner, Pace, PageKind, Robots, Spec};
+use simweb::{Character, CharsetWay, Coding, JudgeLimits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn scene(spec: Spec) -> Scene {
 fn crawled(scene: &Scene) -> Archive {
     let _ = scene.crawl().succeeded();
     let pace = Pace::delays(Duration::from_millis(20), Duration::ZERO);
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     Archive::read(&scene.out())
 }
 

@@ -4,7 +4,7 @@
 
 use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Ended, Scene, assert_agreement, binary, output, seed};
-use simweb::{Character, DnsWay, Limits, Pace, Spec};
+use simweb::{Character, DnsWay, JudgeLimits, Pace, Spec};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
@@ -21,7 +21,7 @@ fn scene() -> Scene {
 fn assert_finished(scene: &Scene, ended: &Ended) {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let pace = Pace::delays(DELAY, Duration::ZERO);
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     assert_agreement(scene, ended);
 }
 
@@ -139,7 +139,7 @@ fn two_processes_on_one_directory_do_not_meet() {
     assert!(stderr.contains("another process"), "{stderr}");
     let ended = scene.end(first).succeeded();
     let pace = Pace::delays(Duration::from_millis(100), Duration::ZERO);
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     assert_agreement(&scene, &ended);
 }
 
@@ -346,6 +346,6 @@ fn a_damaged_state_is_said_and_left_as_it_is() {
     let (code, stderr) = stopped.resume();
     assert_eq!(code, Some(0), "{stderr}");
     let pace = Pace::delays(Duration::from_millis(50), Duration::ZERO);
-    stopped.scene.assert_clean(&stopped.scene.judge(Limits::default(), pace));
+    stopped.scene.assert_clean(&stopped.scene.judge(JudgeLimits::default(), pace));
     let _ = Archive::read(&stopped.scene.out());
 }

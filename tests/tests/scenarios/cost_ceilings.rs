@@ -9,7 +9,7 @@ use crivello_common::config::Settings;
 use crivello_common::url::parse_cost;
 use crivello_tests::{Ended, Scene, seed};
 use simweb::adversary::{costly_link, link_flood, linking, packed_links};
-use simweb::{Character, Coding, Limits, Manner, Pace, Robots, SeedChoice, Spec};
+use simweb::{Character, Coding, JudgeLimits, Manner, Pace, Robots, SeedChoice, Spec};
 use std::path::Path;
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ fn crawl(spec: Spec) -> (Costs, Ended) {
     let scene = scene(spec);
     let ended = scene.crawl().succeeded();
     let pace = Pace::delays(DELAY, Duration::from_millis(5));
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     let mut entries = scene.web.log().entries();
     entries.retain(|entry| !entry.host.starts_with("h0.site"));
     let honest: usize = (0..3).map(|n| scene.web.queries(&format!("site{n}.test")).len()).sum();

@@ -5,7 +5,7 @@
 //! exceeded by the visits in flight, or not reached because reserved quota is never released.
 
 use crivello_tests::{Ended, Scene, seed};
-use simweb::{Character, Content, Entry, Limits, Manner, Pace, PageKind, RetryAfter, Robots};
+use simweb::{Character, Content, Entry, JudgeLimits, Manner, Pace, PageKind, RetryAfter, Robots};
 use simweb::{SeedChoice, Spec};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn pace() -> Pace {
 }
 
 /// Runs a crawl to its end. The judge must find no missing, repeated or unexpected pages.
-fn crawl_and_judge(scene: &Scene, limits: Limits) -> Ended {
+fn crawl_and_judge(scene: &Scene, limits: JudgeLimits) -> Ended {
     let ended = scene.crawl().succeeded();
     let report = scene.assert_clean(&scene.judge(limits, pace()));
     assert!(report.n_expected > 0, "nothing to fetch");
@@ -88,7 +88,7 @@ fn every_page_of_a_varied_web_is_fetched_once() {
     let first = seed();
     for seed in (0..sized(2, 4)).map(|i| first.wrapping_add(i)) {
         let scene = brisk(varied(seed));
-        let ended = crawl_and_judge(&scene, Limits::default());
+        let ended = crawl_and_judge(&scene, JudgeLimits::default());
         assert!(ended.count("skipped/robots") > 0, "{}", ended.report);
         assert!(ended.count("skipped/nofollow") > 0, "{}", ended.report);
         assert!(ended.count("skipped/repeated-segments") > 0, "{}", ended.report);
@@ -99,13 +99,13 @@ fn every_page_of_a_varied_web_is_fetched_once() {
 #[test]
 fn nofollow_is_followed_when_it_is_not_respected() {
     let scene = brisk(varied(seed())).set("links.respect-nofollow=false");
-    crawl_and_judge(&scene, Limits { respect_nofollow: false, ..Limits::default() });
+    crawl_and_judge(&scene, JudgeLimits { respect_nofollow: false, ..JudgeLimits::default() });
 }
 
 #[test]
 fn sitemaps_are_left_alone_when_they_are_not_wanted() {
     let scene = brisk(varied(seed())).set("links.sitemaps=false");
-    crawl_and_judge(&scene, Limits { sitemaps: false, ..Limits::default() });
+    crawl_and_judge(&scene, JudgeLimits { sitemaps: false, ..JudgeLimits::default() });
 }
 
 /// A host may have its pages listed by a sitemap of another host, and nobody else's are.
@@ -120,7 +120,7 @@ fn a_sitemap_lists_pages_of_the_hosts_whose_robots_txt_names_it() {
         .host("first.test", listed("first").pages(3))
         .host("second.test", listed("second").pages(3));
     let scene = brisk(spec);
-    let ended = crawl_and_judge(&scene, Limits::default());
+    let ended = crawl_and_judge(&scene, JudgeLimits::default());
     assert_eq!(ended.count("skipped/foreign-in-sitemap"), 2, "{}", ended.report);
     let entries = scene.web.log().entries();
     let n_listed = entries.iter().filter(|entry| entry.path.starts_with("/hidden/")).count();
@@ -133,7 +133,7 @@ fn groups_of_one_host_make_no_difference() {
     let scene = brisk(varied(seed()))
         .set("identity.assign-by=\"host\"")
         .set("limits.hosts-per-domain-max=none");
-    crawl_and_judge(&scene, Limits::default());
+    crawl_and_judge(&scene, JudgeLimits::default());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn https_hosts_are_crawled_by_both_versions_of_http() {
     let seed = seed();
     for http2 in [true, false] {
         let scene = brisk(varied(seed).tls(0.5)).set(&format!("fetch.http2={http2}"));
-        crawl_and_judge(&scene, Limits::default());
+        crawl_and_judge(&scene, JudgeLimits::default());
         let entries = scene.web.log().entries();
         let secure = entries.iter().filter(|entry| entry.tls);
         let (by_2, by_1): (Vec<_>, Vec<_>) = secure.partition(|entry| entry.http2);
@@ -156,7 +156,7 @@ fn a_crawl_of_so_many_pages_fetches_exactly_so_many() {
         let scene = brisk(plain(seed(), 12, 1, 20)).arg(format!("--max-pages={n_pages}"));
         let ended = scene.crawl().succeeded();
         assert_eq!(ended.report["ended"], "limit");
-        let limits = Limits { pages_max: Some(n_pages), ..Limits::default() };
+        let limits = JudgeLimits { pages_max: Some(n_pages), ..JudgeLimits::default() };
         let report = scene.assert_clean(&scene.judge(limits, pace()));
         assert_eq!(report.n_pages, n_pages, "{report}");
         assert_eq!(ended.count("totals/pages"), n_pages, "{}", ended.report);
@@ -184,7 +184,7 @@ fn the_limit_of_a_host_is_met_exactly() {
         let spec = plain(seed(), 10, 2, 15).portion(0.1, PageKind::Redirect(302));
         let scene = brisk(spec).arg("--max-pages-per-host=9").arg(format!("--burst={burst}"));
         let ended = scene.crawl().succeeded();
-        let limits = Limits { pages_per_host_max: Some(9), ..Limits::default() };
+        let limits = JudgeLimits { pages_per_host_max: Some(9), ..JudgeLimits::default() };
         scene.assert_clean(&scene.judge(limits, Pace { burst, ..pace() }));
         let hosts = pages_by(&scene, str::to_owned);
         assert_eq!(hosts.len(), 20);
@@ -206,7 +206,7 @@ fn the_limit_of_a_domain_is_met_exactly() {
         let domains = pages_by(&scene, domain);
         assert_eq!(domains.len(), 8);
         assert!(domains.values().all(|&n| n == 25), "{domains:?}");
-        let limits = Limits { pages_per_domain_max: Some(25), ..Limits::default() };
+        let limits = JudgeLimits { pages_per_domain_max: Some(25), ..JudgeLimits::default() };
         scene.assert_clean(&scene.judge(limits, Pace { burst, ..pace() }));
         assert!(ended.count("skipped/domain-limit") > 0, "{}", ended.report);
     }
@@ -235,7 +235,7 @@ fn a_long_burst_over_disallowed_pages_ends() {
         .arg("--burst=300");
     let ended = scene.crawl().succeeded();
     let pace = Pace { burst: 300, ..Pace::delays(Duration::from_millis(1), Duration::ZERO) };
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     assert_eq!(ended.count("totals/urls_queued"), 0, "URLs are still queued");
     assert!(ended.count("skipped/robots") > 10_000, "{}", ended.report);
 }
@@ -246,7 +246,7 @@ fn links_are_followed_so_far_and_no_further() {
     for depth in 0..4_u32 {
         let spec = Spec::new(seed()).size(5, 3, 40).ips(0).links(0);
         let scene = brisk(spec).arg(format!("--max-depth={depth}"));
-        let limits = Limits { depth_max: Some(depth), ..Limits::default() };
+        let limits = JudgeLimits { depth_max: Some(depth), ..JudgeLimits::default() };
         let ended = crawl_and_judge(&scene, limits);
         assert!(ended.count("skipped/depth") > 0, "{}", ended.report);
     }
@@ -258,10 +258,10 @@ fn a_crawl_stays_within_its_scope() {
         .set("links.include=[{ host-suffix = \"site0.test\" }, { host-suffix = \"site3.test\" }]")
         .set("links.exclude=[{ path-prefix = \"/s2/\" }]");
     let suffixes = ["site0.test", "site3.test"].map(str::to_owned).to_vec();
-    let limits = Limits {
+    let limits = JudgeLimits {
         host_suffixes: suffixes,
         path_prefixes_excluded: vec!["/s2/".to_owned()],
-        ..Limits::default()
+        ..JudgeLimits::default()
     };
     let ended = crawl_and_judge(&scene, limits);
     assert!(ended.count("skipped/out-of-scope") > 0, "{}", ended.report);
@@ -274,7 +274,7 @@ fn endless_subdomains_end() {
     let trap = Character::named("subdomains").content(Content::Subdomains).pages(3);
     let spec = varied(seed()).host("trap.test", trap);
     let scene = brisk(spec).set("limits.hosts-per-domain-max=7");
-    let ended = crawl_and_judge(&scene, Limits::default());
+    let ended = crawl_and_judge(&scene, JudgeLimits::default());
     let hosts = pages_by(&scene, str::to_owned);
     let below = hosts.keys().filter(|host| host.ends_with("trap.test")).count();
     assert_eq!(below, 7, "{hosts:?}");

@@ -5,7 +5,7 @@
 
 use crivello_common::config::Settings;
 use crivello_tests::{Scene, is_page, seed};
-use simweb::{Limits, Pace, Robots, Spec};
+use simweb::{JudgeLimits, Pace, Robots, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn web(pages_per_host: u32) -> Scene {
 
 /// Prepares a crawl of a small web with the example, with the domains of the simulated web instead
 /// of those in the file, and short delays.
-fn crawl(name: &str, pages_per_host: u32, more: &[&str]) -> (Scene, Limits) {
+fn crawl(name: &str, pages_per_host: u32, more: &[&str]) -> (Scene, JudgeLimits) {
     let text = fs::read_to_string(example(name)).expect("a readable example");
     let mut scene = web(pages_per_host);
     let text = text
@@ -41,7 +41,7 @@ fn crawl(name: &str, pages_per_host: u32, more: &[&str]) -> (Scene, Limits) {
     // The delay of a domain is longer than the test can wait, and this disk may be small.
     scene = scene.set("politeness.domains=[]").set("state.disk-free-min=\"1MiB\"");
     scene = more.iter().fold(scene, |scene, setting| scene.set(setting));
-    (scene, Limits::default())
+    (scene, JudgeLimits::default())
 }
 
 fn pace() -> Pace {

@@ -3,7 +3,7 @@
 
 use crivello_tests::warc::{Archive, Record};
 use crivello_tests::{Scene, is_page, seed};
-use simweb::{Limits, Pace, PageKind, Spec};
+use simweb::{JudgeLimits, Pace, PageKind, Spec};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn scene() -> Scene {
 fn crawled(scene: &Scene) -> (Archive, u64) {
     let ended = scene.crawl().succeeded();
     let pace = Pace::delays(Duration::from_millis(10), Duration::ZERO);
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     (Archive::read(&scene.out()), ended.count("skipped/not-archived"))
 }
 

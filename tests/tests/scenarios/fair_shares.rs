@@ -8,7 +8,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::parse_cost;
 use crivello_tests::{Ended, Scene, seed};
 use simweb::adversary::{costly_link, dead_names, link_flood, linking, squatter};
-use simweb::{Character, Content, Entry, Limits, Pace, SeedChoice, Spec};
+use simweb::{Character, Content, Entry, JudgeLimits, Pace, SeedChoice, Spec};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn honest() -> Spec {
 
 fn crawl_and_judge(scene: &Scene) -> Ended {
     let ended = scene.crawl().succeeded();
-    scene.assert_clean(&scene.judge(Limits::default(), Pace::delays(DELAY, DELAY)));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), Pace::delays(DELAY, DELAY)));
     ended
 }
 

@@ -5,7 +5,7 @@
 //! state, an agent does not find its directory after a restart, a report counts pages twice.
 
 use crivello_tests::{Scene, is_page, seed};
-use simweb::{Limits, Pace, PageKind, Robots, Spec};
+use simweb::{JudgeLimits, Pace, PageKind, Robots, Spec};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ fn pace() -> Pace {
 fn three_agents_in_one_process_fetch_what_one_would() {
     let scene = scene(8);
     let ended = scene.crawl().succeeded();
-    let report = scene.assert_clean(&scene.judge(Limits::default(), pace()));
+    let report = scene.assert_clean(&scene.judge(JudgeLimits::default(), pace()));
     assert_eq!(
         ended.count("totals/pages"),
         report.n_pages,
@@ -49,7 +49,7 @@ fn a_fleet_that_was_interrupted_goes_on_where_it_was() {
     let before = scene.web.log().entries().len();
     let _ = scene.crawl().succeeded();
     assert!(scene.web.log().entries().len() > before + 100, "the crawl did not continue");
-    let _ = scene.assert_clean(&scene.judge(Limits::default(), pace()));
+    let _ = scene.assert_clean(&scene.judge(JudgeLimits::default(), pace()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! space is free again. The test uses a small tmpfs, which needs root; elsewhere it is skipped.
 
 use crivello_tests::{Running, Scene, SmallDisk, assert_agreement, seed};
-use simweb::{Limits, Pace, PageKind, Spec};
+use simweb::{JudgeLimits, Pace, PageKind, Spec};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn go_on(scene: &Scene, mut child: Running, ballast: &Path) {
         "nothing was fetched after the disk had free space"
     );
     let pace = Pace::delays(DELAY, Duration::ZERO);
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     assert_agreement(scene, &ended);
 }
 
@@ -115,7 +115,8 @@ fn a_crawl_that_ends_on_a_full_disk_can_be_resumed() {
     let ended = scene.crawl().succeeded();
     let pace = Pace::delays(DELAY, Duration::ZERO);
     // Pages that were in the pipeline are fetched again.
-    let judge = scene.judge(Limits::default(), pace).allow_repeats(scene.web.log().len() as u64);
+    let judge =
+        scene.judge(JudgeLimits::default(), pace).allow_repeats(scene.web.log().len() as u64);
     scene.assert_clean(&judge);
     assert_agreement(&scene, &ended);
 }

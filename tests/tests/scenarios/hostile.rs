@@ -6,7 +6,9 @@
 //! is discarded without a reason.
 
 use crivello_tests::{Ended, Scene, seed};
-use simweb::{Character, Content, DnsWay, Entry, Limits, Manner, Pace, Robots, SeedChoice, Spec};
+use simweb::{
+    Character, Content, DnsWay, Entry, JudgeLimits, Manner, Pace, Robots, SeedChoice, Spec,
+};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -32,7 +34,7 @@ fn healthy(domains: u32, pages: u32) -> Spec {
     Spec::new(seed()).size(domains, 1, pages).ips(0).seeds(SeedChoice::Hosts)
 }
 
-fn crawl_and_judge(scene: &Scene, limits: Limits) -> Ended {
+fn crawl_and_judge(scene: &Scene, limits: JudgeLimits) -> Ended {
     let ended = scene.crawl().succeeded();
     scene.assert_clean(&scene.judge(limits, Pace::delays(DELAY, Duration::from_millis(10))));
     ended
@@ -78,7 +80,7 @@ fn hostile_hosts_slow_nobody_else() {
     let (own, others): (Vec<&str>, Vec<&str>) =
         seeds.iter().map(String::as_str).partition(|url| url.contains("//h0.site"));
     let scene = scene.seeds(&[others, own].concat()).allow_log_line("the network seems to be down");
-    let ended = crawl_and_judge(&scene, Limits::default());
+    let ended = crawl_and_judge(&scene, JudgeLimits::default());
     let entries = scene.web.log().entries();
     let (healthy, hostile): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| is_healthy(entry));
     let last = healthy.iter().map(|entry| entry.start).max().expect("requests to healthy hosts");
@@ -100,7 +102,7 @@ fn hostile_hosts_slow_nobody_else() {
 fn one_host_of_every_hostile_kind_breaks_nothing() {
     let spec = healthy(8, 6).with_hostile_hosts();
     let scene = impatient(spec).delays("100ms", "10ms");
-    let ended = crawl_and_judge(&scene, Limits::default());
+    let ended = crawl_and_judge(&scene, JudgeLimits::default());
     for reason in ["address-denied", "gave-up", "repeated-segments", "robots-unreachable"] {
         assert!(ended.count(&format!("skipped/{reason}")) > 0, "{reason}: {}", ended.report);
     }
@@ -122,7 +124,7 @@ fn many(mut spec: Spec, n: u32, what: &Character) -> Spec {
 fn gzip_bombs_do_not_go_off() {
     let bomb = Character::named("bomb").manner(Manner::GzipBomb { bytes: 256 << 20 }).pages(1);
     let scene = impatient(many(healthy(4, 6), 48, &bomb)).delays("100ms", "10ms");
-    let ended = crawl_and_judge(&scene, Limits::default());
+    let ended = crawl_and_judge(&scene, JudgeLimits::default());
     assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
     assert_eq!(ended.count("totals/pages"), 48 + 24, "{}", ended.report);
 }
@@ -134,7 +136,7 @@ fn heads_and_bodies_without_end_are_cut_off() {
     let body = Character::named("body").manner(Manner::EndlessBody).pages(1);
     let spec = many(many(many(healthy(4, 6), 24, &head), 24, &huge), 48, &body);
     let scene = impatient(spec).delays("100ms", "10ms").set("fetch.body-size-max=1MiB");
-    let ended = crawl_and_judge(&scene, Limits::default());
+    let ended = crawl_and_judge(&scene, JudgeLimits::default());
     assert_eq!(ended.count("errors/head-too-large"), 48, "{}", ended.report);
     assert_eq!(ended.count("totals/truncated"), 48, "{}", ended.report);
     assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
@@ -151,7 +153,7 @@ fn spaces_without_end_end_at_the_limits() {
         .arg("--max-pages-per-host=20")
         .set("limits.hosts-per-domain-max=6");
     let ended = scene.crawl().succeeded();
-    let limits = Limits { pages_per_host_max: Some(20), ..Limits::default() };
+    let limits = JudgeLimits { pages_per_host_max: Some(20), ..JudgeLimits::default() };
     let pace = Pace::delays(Duration::from_millis(5), Duration::ZERO);
     scene.assert_clean(&scene.judge(limits, pace));
     let entries = scene.web.log().entries();

@@ -10,7 +10,7 @@ use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
 use crivello_tests::cluster::{COORDINATOR, Process};
 use crivello_tests::metrics::get;
 use crivello_tests::{Cluster, DEADLINE, Scene, binary, metrics_address, output, seed};
-use simweb::{Limits, Pace, Spec};
+use simweb::{JudgeLimits, Pace, Spec};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn each_crawl_has_a_key_of_its_own_and_goes_on_with_no_other() {
         for inner in ["", "state", "warc"] {
             assert_eq!(mode(&scene.out().join(inner)), 0o700, "{inner:?}");
         }
-        scene.assert_clean(&scene.judge(Limits::default(), Pace::delays(DELAY, IP_DELAY)));
+        scene.assert_clean(&scene.judge(JudgeLimits::default(), Pace::delays(DELAY, IP_DELAY)));
         key
     });
     assert_ne!(keys[0], keys[1], "two crawls have one key");

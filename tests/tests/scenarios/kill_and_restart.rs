@@ -6,7 +6,7 @@ use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Ended, Scene, assert_agreement, binary, is_page, output, seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use simweb::{Character, Entry, Limits, Manner, Pace, PageKind, Robots, Spec};
+use simweb::{Character, Entry, JudgeLimits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn kills_lose_nothing_and_archive_nothing_twice() {
     let repeats_max = n_kills * (VISITS_MAX + COMMIT_PAGES_MAX);
     let repeats = n_repeats(&scene.web.log().entries());
     println!("{repeats} repeats in {n_kills} kills; the maximum is {repeats_max}");
-    let judge = scene.judge(Limits::default(), pace()).allow_repeats(repeats_max as u64);
+    let judge = scene.judge(JudgeLimits::default(), pace()).allow_repeats(repeats_max as u64);
     scene.assert_clean(&judge);
     assert_agreement(&scene, &ended);
 }
@@ -119,7 +119,7 @@ fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
         let ended = scene.crawl();
         assert_eq!(ended.code, Some(0), "life {life}: {}", ended.stderr);
         let judge = scene
-            .judge(Limits::default(), Pace::delays(Duration::from_millis(10), Duration::ZERO))
+            .judge(JudgeLimits::default(), Pace::delays(Duration::from_millis(10), Duration::ZERO))
             .allow_repeats(2);
         scene.assert_clean(&judge);
     }
@@ -157,7 +157,7 @@ fn ctrl_c_ends_in_order_and_nothing_is_fetched_twice() {
         assert_eq!(ended.count("totals/pages"), archive.pages().len() as u64);
     }
     let ended = resume_bare(&scene).succeeded();
-    scene.assert_clean(&scene.judge(Limits::default(), pace()));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace()));
     assert_agreement(&scene, &ended);
 }
 
@@ -181,7 +181,7 @@ fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
     assert!(ended.report.is_null(), "the second signal did not exit at once: {}", ended.report);
     let ended = resume_bare(&scene).succeeded();
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
-    scene.assert_clean(&scene.judge(Limits::default(), pace).allow_repeats(4));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace).allow_repeats(4));
     assert_agreement(&scene, &ended);
 }
 
@@ -228,7 +228,7 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
         assert_eq!(scene.web.log().len(), n_requests, "{args:?} fetched something");
     }
     let ended = resume_bare(&scene).succeeded();
-    scene.assert_clean(&scene.judge(Limits::default(), pace()));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace()));
     assert_agreement(&scene, &ended);
 }
 

@@ -3,7 +3,7 @@
 //! reports that.
 
 use crivello_tests::{Ended, Scene};
-use simweb::{Limits, Pace, SeedChoice, Spec};
+use simweb::{JudgeLimits, Pace, SeedChoice, Spec};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn crawl_under(ulimits: &str) -> (Scene, Ended) {
         .stdout(Stdio::null());
     let ended = scene.end(scene.start_as(command)).succeeded();
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     (scene, ended)
 }
 

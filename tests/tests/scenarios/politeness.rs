@@ -9,7 +9,7 @@
 use crivello_tests::{Ended, Scene, seed};
 use simweb::pace::Relative;
 use simweb::{
-    Character, Entry, Judgment, Limits, Manner, Pace, RetryAfter, Robots, SeedChoice, Spec,
+    Character, Entry, JudgeLimits, Judgment, Manner, Pace, RetryAfter, Robots, SeedChoice, Spec,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const fn ms(n: u64) -> Duration {
 /// Runs a crawl to its end and has every gap judged.
 fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Judgment) {
     let ended = scene.crawl().succeeded();
-    let report = scene.assert_clean(&scene.judge(Limits::default(), pace));
+    let report = scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     (ended, report)
 }
 
@@ -216,7 +216,7 @@ fn a_robots_txt_that_redirects_to_a_page_of_another_host_is_not_followed() {
             .delays("40ms", "10ms")
             .set("politeness.backoff-first=100ms")
             .set("politeness.robots-age-max=1s");
-        let mut limits = Limits::default();
+        let mut limits = JudgeLimits::default();
         if !in_scope {
             scene = scene.set("links.exclude=[{ host-suffix = \"victim.test\" }]");
             let out: Vec<String> = scene.web.seeds();

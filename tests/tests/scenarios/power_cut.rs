@@ -6,7 +6,7 @@
 use crivello_tests::{PowerDisk, Scene, assert_agreement, seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use simweb::{Limits, Pace, PageKind, Robots, Spec};
+use simweb::{JudgeLimits, Pace, PageKind, Robots, Spec};
 use std::thread::sleep;
 use std::time::Duration;
 use test_size::sized;
@@ -55,7 +55,7 @@ fn power_cuts_lose_nothing_and_archive_nothing_twice() {
     let ended = scene.crawl().succeeded();
     assert!(ended.report["resumed"] == true, "{}", ended.report);
     // The number of repeats depends on timing: at most the pages of a sync interval.
-    let judge = scene.judge(Limits::default(), Pace::delays(DELAY, IP_DELAY));
+    let judge = scene.judge(JudgeLimits::default(), Pace::delays(DELAY, IP_DELAY));
     scene.assert_clean(&judge.allow_repeats(scene.web.log().len() as u64));
     assert_agreement(&scene, &ended);
 }

@@ -6,7 +6,7 @@
 
 use crivello_common::ports::PortPolicy;
 use crivello_tests::{Ended, Scene};
-use simweb::{Character, Content, DnsWay, Limits, Manner, Pace, Robots, Spec};
+use simweb::{Character, Content, DnsWay, JudgeLimits, Manner, Pace, Robots, Spec};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn crawl(scene: Scene) -> (Scene, Ended) {
 fn assert_untouched(scene: &Scene, ended: &Ended, canary: &Canary) {
     assert_eq!(canary.knocks(), 0, "a listener on loopback was contacted");
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
-    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    scene.assert_clean(&scene.judge(JudgeLimits::default(), pace));
     let errors = &ended.report["errors"];
     assert_eq!(errors, &serde_json::json!({}), "other requests failed");
 }

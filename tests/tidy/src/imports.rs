@@ -4,7 +4,7 @@
 //! (`mod.rs` with `pub use`) neither hides an import nor makes a cycle. Code under `cfg(test)` is
 //! ignored.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -222,7 +222,7 @@ impl Module {
             Item::Fn(i) => (&i.sig.ident, None),
             Item::Macro(i) => match &i.ident {
                 Some(ident) => (ident, None),
-                None => return,
+                None => return self.types.extend(types_of_macro(i.mac.tokens.clone())),
             },
             _ => return,
         };
@@ -313,6 +313,28 @@ impl<'ast> Visit<'ast> for Module {
         self.visit_path(&call.path);
         self.add_tokens(call.tokens.clone());
     }
+}
+
+/// Returns the public types that the call of a macro defines: items written out in it, and the sections of
+/// the table of settings (`live limits: Limits { … }`).
+fn types_of_macro(tokens: TokenStream) -> Vec<String> {
+    let tokens: Vec<String> = tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => "{}".to_owned(),
+            token => token.to_string(),
+        })
+        .collect();
+    let texts: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let items = texts.windows(3).filter_map(|window| match window {
+        ["pub", "struct" | "enum" | "union" | "trait" | "type", name] => Some((*name).to_owned()),
+        _ => None,
+    });
+    let sections = texts.windows(5).filter_map(|window| match window {
+        ["live" | "fixed", _, ":", name, "{}"] => Some((*name).to_owned()),
+        _ => None,
+    });
+    items.chain(sections).collect()
 }
 
 fn attributes(item: &Item) -> &[Attribute] {

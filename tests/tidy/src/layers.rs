@@ -19,11 +19,10 @@ const CRATE_LAYERS: &[&[&str]] = &[
         "tests/tidy",
         "tests/size",
     ],
-    &["search", "graph"],
     &["archive"],
     &["html"],
-    &["proto", "filters"],
-    &["codes", "recrawl"],
+    &["proto"],
+    &["recrawl"],
     &["common"],
     &["expressions", "public-suffix"],
 ];

@@ -38,7 +38,14 @@ fn a_name_with_two_meanings_is_found() {
         ("src/a.rs", "pub enum Line {} pub struct Own;"),
         ("src/b.rs", "pub trait Line {} pub(crate) struct Own; pub type Page = u8;"),
     ]);
-    let other = Modules::from_text(&[("src/lib.rs", "mod inner { pub union Page { a: u8 } }")]);
-    let found: Vec<_> = ambiguous(&[one, other]).into_keys().collect();
-    assert_eq!(found, ["Line", "Page"]);
+    let other = Modules::from_text(&[(
+        "src/lib.rs",
+        "mod inner { pub union Page { a: u8 } pub struct Limits; } \
+         closed_set! { pub enum Reason { One = 0 => \"one\", } }",
+    )]);
+    let settings = "settings! { live limits: Limits { pages: u8 = 1; } }";
+    let third = Modules::from_text(&[("src/lib.rs", settings)]);
+    let fourth = Modules::from_text(&[("src/lib.rs", "pub struct Reason;")]);
+    let found: Vec<_> = ambiguous(&[one, other, third, fourth]).into_keys().collect();
+    assert_eq!(found, ["Limits", "Line", "Page", "Reason"]);
 }

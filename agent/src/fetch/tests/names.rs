@@ -1,7 +1,7 @@
 //! Goal: names are resolved by our rules: guarded, with a time limit, with one query each.
 
 use super::kit::settings;
-use crate::fetch::Dns;
+use crate::fetch::DnsResolver;
 use crate::messages::{BlockAndPauseList, ResolveError, Resolved};
 use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
@@ -21,8 +21,8 @@ fn after(seconds: u64) -> Timestamp {
     NOW + Duration::from_secs(seconds)
 }
 
-fn resolver(settings: &Settings) -> Dns {
-    Dns::new(settings, Clock::start(), BlockAndPauseList::of(&settings.live))
+fn resolver(settings: &Settings) -> DnsResolver {
+    DnsResolver::new(settings, Clock::start(), BlockAndPauseList::of(&settings.live))
 }
 
 /// Queries that a server received: names in their original case, and types.
@@ -93,7 +93,7 @@ fn records(label: &str, kind: RecordType) -> Vec<RData> {
     }
 }
 
-async fn resolve(dns: &Dns, name: &str, now: Timestamp) -> Result<Resolved, ResolveError> {
+async fn resolve(dns: &DnsResolver, name: &str, now: Timestamp) -> Result<Resolved, ResolveError> {
     let host = KeyedHasher::with_public_key().host_key(name);
     let resolution = dns.resolve(host, name, now).await;
     assert_eq!(resolution.host, host);

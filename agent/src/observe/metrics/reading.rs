@@ -1,7 +1,7 @@
 //! One reading of all metrics of an agent.
 
 use crate::crawldb::{RoleCounts, SieveCounts, Totals, count_roles};
-use crate::fetch::{Dns, FetchContext};
+use crate::fetch::{DnsResolver, FetchContext};
 use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
 use crate::observe::metrics::sources::{ClusterSources, Sources};
 use crate::peers::Lane;
@@ -20,7 +20,7 @@ pub struct Reading {
     pub crawl_id: String,
     pub shared: Shared,
     pub context: Arc<FetchContext>,
-    pub dns: Arc<Dns>,
+    pub dns: Arc<DnsResolver>,
     pub look_ups: Timer,
     pub snapshot: Snapshot,
     pub totals: Totals,
@@ -36,12 +36,12 @@ pub struct Reading {
     pub archive_bytes: u64,
     /// Free bytes of the disk.
     pub free_bytes: u64,
-    pub cluster: Option<Cluster>,
+    pub cluster: Option<ClusterReading>,
 }
 
 /// Values of a cluster member.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct ClusterReading {
     pub epoch: u64,
     pub handoffs: u64,
     pub is_idle: bool,
@@ -67,7 +67,7 @@ impl Reading {
         let shared = sources.shared.clone();
         let (totals, sieve) = shared.status.totals.lock().clone();
         let workbench = *shared.status.workbench.lock();
-        let cluster = member.map(|member| Cluster::look(member, sources));
+        let cluster = member.map(|member| ClusterReading::look(member, sources));
         let arrivals = member.map_or(0, |member| member.status.state().arrivals);
         Self {
             crawl_id: sources.crawl_id.clone(),
@@ -107,7 +107,7 @@ fn queues(sources: &Sources, arrivals: usize) -> [(&'static str, usize); 9] {
     ]
 }
 
-impl Cluster {
+impl ClusterReading {
     fn look(member: &ClusterSources, sources: &Sources) -> Self {
         let state = member.status.state();
         let now = sources.shared.clock.now();

@@ -1,7 +1,7 @@
 //! Sources of the metrics: the parts of an agent that are read.
 
 use crate::cluster::ClusterStatus;
-use crate::fetch::{Dns, FetchContext};
+use crate::fetch::{DnsResolver, FetchContext};
 use crate::messages::SchedulerQueues;
 use crate::peers::Outgoing;
 use crate::shared::Shared;
@@ -19,7 +19,7 @@ pub(crate) struct Sources {
     pub queues: Arc<SchedulerQueues>,
     pub disk: Arc<Database>,
     pub context: Arc<FetchContext>,
-    pub dns: Arc<Dns>,
+    pub dns: Arc<DnsResolver>,
     /// Timer of the sieve's look-ups.
     pub look_ups: Timer,
 }

@@ -1,7 +1,7 @@
 //! The certificate authority of a cluster.
 
 use super::node::Node;
-use super::store::{AUTHORITY, Pair, Store};
+use super::store::{AUTHORITY, CertificateStore, Pair};
 use crate::exit::{CliError, usage};
 use anyhow::Context as _;
 use crivello_common::time::Clock;
@@ -35,7 +35,7 @@ impl CertificateAuthority {
     ///
     /// # Errors
     /// Fails if the authority in `store` is invalid or incomplete.
-    pub fn open(store: &Store) -> Result<(Self, bool), CliError> {
+    pub fn open(store: &CertificateStore) -> Result<(Self, bool), CliError> {
         let since_1970 = Duration::from_secs(Clock::start().now().as_secs());
         let now = OffsetDateTime::UNIX_EPOCH + since_1970;
         if store.has(AUTHORITY) {
@@ -51,7 +51,7 @@ impl CertificateAuthority {
         Ok((Self::create(now)?, true))
     }
 
-    fn read(store: &Store, now: OffsetDateTime) -> Result<Self, CliError> {
+    fn read(store: &CertificateStore, now: OffsetDateTime) -> Result<Self, CliError> {
         for file in [store.certificate(AUTHORITY), store.key(AUTHORITY)] {
             if file.symlink_metadata().is_err() {
                 return Err(usage!(

@@ -10,14 +10,14 @@ use crate::screen;
 use authority::CertificateAuthority;
 use node::Node;
 use std::path::Path;
-use store::{AUTHORITY, Store};
+use store::{AUTHORITY, CertificateStore};
 
 /// Creates all requested files, or none, and prints the next steps.
 ///
 /// # Errors
 /// Returns usage errors before anything is written. Fails if a file cannot be written.
 pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
-    let store = Store::at(&args.out);
+    let store = CertificateStore::at(&args.out);
     let nodes = nodes(args, &store)?;
     let (authority, is_new) = CertificateAuthority::open(&store)?;
     let mut created = Vec::new();
@@ -43,7 +43,7 @@ pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
 }
 
 /// Returns the nodes of the arguments, checked against existing files.
-fn nodes(args: &CertsArgs, store: &Store) -> Result<Vec<Node>, CliError> {
+fn nodes(args: &CertsArgs, store: &CertificateStore) -> Result<Vec<Node>, CliError> {
     let mut nodes: Vec<Node> = Vec::new();
     for text in &args.nodes {
         let node = Node::parse(text).map_err(|why| usage!("{}: {why}", text.escape_debug()))?;

@@ -22,11 +22,11 @@ pub struct Pair {
 
 /// A directory of certificates and keys.
 #[derive(Debug)]
-pub struct Store {
+pub struct CertificateStore {
     dir: PathBuf,
 }
 
-impl Store {
+impl CertificateStore {
     /// Creates a store for the directory `dir`, which may not exist yet.
     pub fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }

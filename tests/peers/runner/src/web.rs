@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use simweb::serve::Ready;
 use simweb::world::World;
-use simweb::{Entry, Expected, Limits, Log, Spec};
+use simweb::{Entry, Expected, JudgeLimits, Log, Spec};
 use std::collections::{BTreeSet, HashSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Target {
     pub fn new(n_pages: u32) -> Self {
         let mut spec = Spec::bench(n_pages).port(HTTP_PORT);
         spec.dns_port = DNS_PORT;
-        let expected = Expected::new(&World::new(spec.clone()), &Limits::default());
+        let expected = Expected::new(&World::new(spec.clone()), &JudgeLimits::default());
         let urls = expected.urls.into_iter().filter(|(_, due)| due.must).map(|(url, _)| url);
         Self { urls: urls.collect(), spec }
     }

@@ -1,6 +1,6 @@
 //! Metrics of the agent's part in a cluster. An agent that is alone has none.
 
-use crate::observe::metrics::reading::{Cluster, Peer, Reading};
+use crate::observe::metrics::reading::{ClusterReading, Peer, Reading};
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,7 +21,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
              (replica), pending (rows are coming in); estimated beyond 10,000",
         )
         .read(|r, s| {
-            with(r, |Cluster { roles: n, .. }| {
+            with(r, |ClusterReading { roles: n, .. }| {
                 s.each([("authority", n.authority), ("copy", n.copy), ("pending", n.pending)]);
             });
         }),
@@ -69,7 +69,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .read(|r, s| with(r, |_| s.one(r.shared.measured.ip_leases_lent.load(Relaxed)))),
 ];
 
-fn with(r: &Reading, f: impl FnOnce(&Cluster)) {
+fn with(r: &Reading, f: impl FnOnce(&ClusterReading)) {
     if let Some(cluster) = &r.cluster {
         f(cluster);
     }
