@@ -144,7 +144,10 @@ impl CrawlDb {
             _ => (None, false),
         };
         let counts = answered && !was_success(row);
+        let useful = is_useful(page, row);
         self.frontier.hosts.change(page.host, |entry| {
+            entry.row.score =
+                useful.map_or(entry.row.score, |useful| entry.row.score.after(useful));
             entry.row.pages += u64::from(counts);
             entry.row.bytes += bytes.unwrap_or(0);
             entry.row.answered |= answered;
@@ -240,25 +243,25 @@ impl CrawlDb {
                 entry.parked = false;
                 entry.reschedule = true;
             }
-            let due = entry.due(now).filter(|_| !is_shut(host.group));
+            let turn = entry.turn(now).filter(|_| !is_shut(host.group));
             let comes_back = entry.reschedule && !entry.on_workbench;
             entry.reschedule &= entry.on_workbench;
-            let old = std::mem::replace(&mut entry.row.scheduled, due);
-            let counted = if due.is_some() { entry.row.queued } else { 0 };
+            let old = std::mem::replace(&mut entry.row.scheduled, turn);
+            let counted = if turn.is_some() { entry.row.queued } else { 0 };
             totals.own_queued += counted;
             totals.own_queued -= std::mem::replace(&mut entry.counted, counted);
-            if old != due {
-                if let Some(at) = old {
-                    batch.delete(Family::Schedule, &keys::schedule(at, host));
+            if old != turn {
+                if let Some(old) = old {
+                    batch.delete(Family::Schedule, &keys::schedule(old, host));
                 }
-                if let Some(at) = due {
-                    batch.put(Family::Schedule, &keys::schedule(at, host), &[]);
+                if let Some(turn) = turn {
+                    batch.put(Family::Schedule, &keys::schedule(turn, host), &[]);
                 }
             }
             // Also for a host that returns before it is due: `serve` has passed the key that it
             // keeps.
-            if let Some(at) = due.filter(|_| comes_back || old != due) {
-                self.server.include(at, host);
+            if let Some(turn) = turn.filter(|_| comes_back || old != turn) {
+                self.server.include(turn, host);
             }
             batch.put(Family::Hosts, &keys::host(host), &entry.row.encode());
             changes.host(host, &entry.row);
@@ -266,6 +269,21 @@ impl CrawlDb {
         }
         hosts.forget_idle(&written);
         Ok(())
+    }
+}
+
+/// Returns whether a fetch brought a page with content that no other page had; `None` if it says nothing
+/// about the host: a redirect, a page that was fetched before, or one that was not requested.
+fn is_useful(page: &Page, row: &Queued) -> Option<bool> {
+    match page.end {
+        _ if row.generation() > 0 => None,
+        PageEnd::Response { status, .. } if (300..400).contains(&status) => None,
+        PageEnd::Response { status, duplicate, .. } => {
+            let is_kept = page.discards.get(Discard::NotArchived) == 0;
+            Some(is_success(status) && !duplicate && is_kept)
+        }
+        PageEnd::Failed(_) => Some(false),
+        PageEnd::Discarded(_) => None,
     }
 }
 

@@ -421,8 +421,8 @@ fn delete_host(
     row: &HostRow,
 ) -> Result<(), DiskError> {
     frontier.totals.hosts -= 1;
-    if let Some(at) = row.scheduled {
-        batch.delete(Family::Schedule, &keys::schedule(at, host));
+    if let Some(turn) = row.scheduled {
+        batch.delete(Family::Schedule, &keys::schedule(turn, host));
     }
     let counted = frontier.hosts.get(host).map_or(row.counts_as(), |entry| entry.counted_as);
     frontier.hosts.forget(host);

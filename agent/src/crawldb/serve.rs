@@ -7,7 +7,9 @@ use super::frontier::Frontier;
 use super::group_jobs::GroupJobs;
 use super::host_in_memory::{HostInMemory, QueueCursors};
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
-use crate::messages::{DueHost, Finder, QueueKey, QueueKind, Queued, RobotsRecord, ToWorkbench};
+use crate::messages::{
+    DueHost, Finder, HostClass, HostTurn, QueueKey, QueueKind, Queued, RobotsRecord, ToWorkbench,
+};
 use crate::storage::values::decode_queued;
 use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::discard::Discard;
@@ -23,17 +25,25 @@ const HORIZON: Duration = Duration::from_secs(2);
 const HOSTS_AT_ONCE: usize = 512;
 /// Number of rows of `schedule` that one scan skips at most, so that commits and peer leases go on.
 const SKIPPED_MAX: usize = 4_096;
+/// Number of rows of each class that are read to see if a host is due.
+const LOOKED_AT_MAX: usize = 64;
 /// Delay before another look at a host whose domain has no pages left to reserve.
 const RESERVATION_WAIT: Duration = Duration::from_secs(1);
 
-/// A host in `schedule`, and the time in its key.
-type Scheduled = (Timestamp, HostKey);
+/// A key of `schedule`.
+type ScheduleKey = [u8; keys::SCHEDULE];
+
+/// Turns of the classes of hosts, repeated as long as hosts of all classes wait.
+const TURNS: [HostClass; 16] = {
+    use HostClass::{First as A, Last as D, Second as B, Third as C};
+    [A, B, A, C, A, A, B, A, D, A, B, A, C, A, B, A]
+};
 
 /// Returns true if a visit to a group's hosts may begin now. It may read and write roles.
 pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut GroupRows) -> Result<bool, DiskError>;
 
 /// The requests of the workbench, and the scan of `schedule` that answers them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Server {
     /// True if the workbench requested something since [`Self::serve`] was last called.
     requested: bool,
@@ -43,20 +53,45 @@ pub(super) struct Server {
     refills: Vec<HostKey>,
     /// Hosts that were requested whatever their next time.
     requested_hosts: Vec<(HostKey, Arc<str>)>,
-    /// Start of the next scan of `schedule`. Earlier hosts are on the workbench, or wait for an
-    /// event that moves the cursor back.
-    cursor: [u8; keys::SCHEDULE],
-    /// First key of `schedule` that was skipped because its group may not be fetched.
-    first_skipped: Option<[u8; keys::SCHEDULE]>,
-    /// First key of `schedule` that was skipped because its host has only URLs that were never fetched,
-    /// while the limit of pages is reached.
-    first_new: Option<[u8; keys::SCHEDULE]>,
+    /// Scans of `schedule`, one for each class of hosts.
+    scans: [ClassScan; HostClass::ALL.len()],
+    /// Index in [`TURNS`] of the next turn.
+    next_turn: usize,
     window_urls_max: u64,
+}
+
+/// Scan of the hosts of one class in `schedule`.
+#[derive(Debug)]
+struct ClassScan {
+    class: HostClass,
+    /// Start of the next scan. Earlier hosts are on the workbench, or wait for an event that moves the
+    /// cursor back.
+    cursor: ScheduleKey,
+    /// First key that was skipped because its group may not be fetched.
+    first_skipped: Option<ScheduleKey>,
+    /// First key that was skipped because its host has only URLs that were never fetched, while the
+    /// limit of pages is reached.
+    first_new: Option<ScheduleKey>,
+}
+
+impl ClassScan {
+    fn new(class: HostClass) -> Self {
+        let cursor = keys::start_of_class(class);
+        Self { class, cursor, first_skipped: None, first_new: None }
+    }
 }
 
 impl Server {
     pub fn new(window_urls_max: u64) -> Self {
-        Self { window_urls_max, ..Self::default() }
+        Self {
+            requested: false,
+            wanted: 0,
+            refills: Vec::new(),
+            requested_hosts: Vec::new(),
+            scans: HostClass::ALL.map(ClassScan::new),
+            next_turn: 0,
+            window_urls_max,
+        }
     }
 
     /// Returns true if the workbench requested something since [`Self::serve`] was last called.
@@ -82,9 +117,10 @@ impl Server {
         self.requested = true;
     }
 
-    /// Makes the next scan include a host with this time.
-    pub fn include(&mut self, at: Timestamp, host: HostKey) {
-        self.cursor = keys::schedule(at, host).min(self.cursor);
+    /// Makes the next scan include a host with this turn.
+    pub fn include(&mut self, turn: HostTurn, host: HostKey) {
+        let scan = &mut self.scans[turn.class as usize];
+        scan.cursor = keys::schedule(turn, host).min(scan.cursor);
     }
 
     /// Answers the workbench's requests, as far as hosts are due and `may_fetch` allows it. Returns
@@ -109,8 +145,11 @@ impl Server {
             Ok::<_, DiskError>(may_fetch(group, rows)? && !jobs.is_unrested(group))
         };
         let may_fetch: MayFetch<'_> = &mut may_fetch;
-        for host in std::mem::take(&mut self.refills) {
-            let (urls, more) = match may_fetch(host.group, group_rows)? {
+        let refills = std::mem::take(&mut self.refills);
+        // The turn of a host ends with its window if others wait, and there is no place for them.
+        let others_wait = !refills.is_empty() && self.wanted == 0 && self.has_due(frontier, now)?;
+        for host in refills {
+            let (urls, more) = match may_fetch(host.group, group_rows)? && !others_wait {
                 // The workbench knows the number of pages that are left.
                 true => {
                     let only_again = frontier.hosts.get(host).is_some_and(|entry| entry.only_again);
@@ -136,20 +175,20 @@ impl Server {
                 next = Some(now);
                 break;
             }
-            let due;
-            (due, next) = self.find_due(frontier, group_rows, now, may_fetch)?;
-            if due.is_empty() {
+            let due = self.find_due(frontier, group_rows, now, may_fetch)?;
+            next = due.later;
+            if due.hosts.is_empty() {
                 break;
             }
-            let hosts: Vec<HostKey> = due.iter().map(|&(_, host)| host).collect();
+            let hosts: Vec<HostKey> = due.hosts.iter().map(|&(_, host)| host).collect();
             frontier.hosts.load(&hosts)?;
-            for (at, host) in due {
+            for (turn, host) in due.hosts {
                 if self.wanted == 0 {
                     // Earlier hosts counted as several. The next scan finds this one again.
-                    self.cursor = keys::schedule(at, host);
-                    break;
+                    self.include(turn, host);
+                    continue;
                 }
-                match self.check_out_host(frontier, blocked, (at, host), now)? {
+                match self.check_out_host(frontier, blocked, (turn, host), now)? {
                     Some(note) => {
                         self.wanted = self.wanted.saturating_sub(note.counts_as());
                         out.push(ToWorkbench::Due(Box::new(note)));
@@ -165,68 +204,75 @@ impl Server {
     /// Sets whether only URLs are handed out that were fetched before, because the limit of pages is
     /// reached.
     pub fn set_only_again(&mut self, frontier: &mut Frontier, only_again: bool) {
-        if std::mem::replace(&mut frontier.only_again, only_again)
-            && !only_again
-            && let Some(first) = self.first_new.take()
-        {
-            self.cursor = self.cursor.min(first);
-            self.requested = true;
+        if std::mem::replace(&mut frontier.only_again, only_again) && !only_again {
+            for scan in &mut self.scans {
+                if let Some(first) = scan.first_new.take() {
+                    scan.cursor = scan.cursor.min(first);
+                    self.requested = true;
+                }
+            }
         }
     }
 
     /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
     /// be before.
     pub fn rescan_schedule(&mut self) {
-        if let Some(first) = self.first_skipped.take() {
-            self.cursor = self.cursor.min(first);
-            self.requested = true;
+        for scan in &mut self.scans {
+            if let Some(first) = scan.first_skipped.take() {
+                scan.cursor = scan.cursor.min(first);
+                self.requested = true;
+            }
         }
         self.requested |= !self.requested_hosts.is_empty();
     }
 
-    /// Returns the next due hosts in `schedule` with their times, and the time of the first one
-    /// beyond the horizon. If many rows are skipped, it returns early, and the scan goes on with the
-    /// next call of [`Self::serve`].
+    /// Returns the next due hosts in `schedule`, and the time of the first one beyond the horizon. The
+    /// classes of hosts share the places by [`TURNS`]; a class without hosts leaves its places to the
+    /// others. If many rows are skipped, it returns early, and the scan goes on with the next call of
+    /// [`Self::serve`].
     fn find_due(
         &mut self,
         frontier: &Frontier,
         group_rows: &mut GroupRows,
         now: Timestamp,
-        may_fetch: MayFetch<'_>,
-    ) -> Result<(Vec<Scheduled>, Option<Timestamp>), DiskError> {
+        mut may_fetch: MayFetch<'_>,
+    ) -> Result<DueHosts, DiskError> {
         let most = HOSTS_AT_ONCE.min(self.wanted as usize);
-        let mut due = Vec::new();
-        let mut later = None;
-        let mut n_skipped = 0;
-        let mut cursor = self.cursor;
-        let first_skipped = &mut self.first_skipped;
-        frontier.disk.walk(Family::Schedule, &self.cursor, &[0xff; 25], |key, _| {
-            let (at, host) = keys::read_schedule(key)?;
-            if at > now + HORIZON {
-                later = Some(at);
-                return Ok(false);
+        let mut shares = [0; HostClass::ALL.len()];
+        for turn in 0..most {
+            shares[TURNS[(self.next_turn + turn) % TURNS.len()] as usize] += 1;
+        }
+        let mut found = DueHosts::default();
+        let mut has_more = [true; HostClass::ALL.len()];
+        for is_rest in [false, true] {
+            for (i, scan) in self.scans.iter_mut().enumerate() {
+                if !has_more[i] {
+                    continue;
+                }
+                let room = if is_rest { most - found.hosts.len() } else { shares[i] };
+                let rules = (&mut *group_rows, &mut may_fetch);
+                has_more[i] = scan.find(frontier, rules, now, room, &mut found)?;
             }
-            if due.len() == most || n_skipped == SKIPPED_MAX {
-                return Ok(false);
-            }
-            cursor = successor(key);
-            let entry = frontier.hosts.get(host);
-            if entry.is_some_and(|entry| entry.on_workbench || entry.dropping.is_some()) {
-                n_skipped += 1;
-                return Ok(true);
-            }
-            if may_fetch(host.group, group_rows)? {
-                due.push((at, host));
-            } else {
-                let key = keys::schedule(at, host);
-                *first_skipped = Some(first_skipped.map_or(key, |first| first.min(key)));
-                n_skipped += 1;
-            }
-            Ok(true)
-        })?;
-        self.cursor = cursor;
-        self.requested |= n_skipped == SKIPPED_MAX;
-        Ok((due, later))
+        }
+        self.next_turn = (self.next_turn + found.hosts.len()) % TURNS.len();
+        self.requested |= found.n_skipped >= SKIPPED_MAX;
+        Ok(found)
+    }
+
+    /// Returns true if a host is due that is not on the workbench.
+    fn has_due(&self, frontier: &Frontier, now: Timestamp) -> Result<bool, DiskError> {
+        let mut any = false;
+        for scan in &self.scans {
+            let mut n_rows = 0;
+            let end = keys::end_of_class(scan.class);
+            frontier.disk.walk(Family::Schedule, &scan.cursor, &end, |key, _| {
+                let (turn, host) = keys::read_schedule(key)?;
+                n_rows += 1;
+                any |= turn.at <= now && !is_taken(frontier, host);
+                Ok(!any && turn.at <= now && n_rows < LOOKED_AT_MAX)
+            })?;
+        }
+        Ok(any)
     }
 
     /// Checks a host out to the workbench; `None` if nothing of it can be fetched at the moment.
@@ -234,7 +280,7 @@ impl Server {
         &mut self,
         frontier: &mut Frontier,
         blocked: &BlockedHosts,
-        (at, host): Scheduled,
+        (turn, host): (HostTurn, HostKey),
         now: Timestamp,
     ) -> Result<Option<DueHost>, DiskError> {
         let Some(entry) = frontier.hosts.get(host) else { return Ok(None) };
@@ -277,8 +323,9 @@ impl Server {
             if !entry.checked_out.is_empty() {
                 entry.parked = true;
             } else if only_again {
-                let key = keys::schedule(at, host);
-                self.first_new = Some(self.first_new.map_or(key, |first| first.min(key)));
+                let first = &mut self.scans[turn.class as usize].first_new;
+                let key = keys::schedule(turn, host);
+                *first = Some(first.map_or(key, |first| first.min(key)));
             } else {
                 let what = "the queue of a host is shorter than its row in `hosts` records";
                 return Err(DiskError::Row { family: "frontier", what });
@@ -353,6 +400,64 @@ impl Server {
             entry.cursors.pass(url.queue_key);
         }
         Ok((urls, entry.available() > 0))
+    }
+}
+
+/// Returns true if a host is on the workbench, or its queue is being discarded.
+fn is_taken(frontier: &Frontier, host: HostKey) -> bool {
+    let entry = frontier.hosts.get(host);
+    entry.is_some_and(|entry| entry.on_workbench || entry.dropping.is_some())
+}
+
+/// Hosts that a scan of `schedule` has found.
+#[derive(Default)]
+struct DueHosts {
+    hosts: Vec<(HostTurn, HostKey)>,
+    /// Time of the first host beyond the horizon.
+    later: Option<Timestamp>,
+    /// Number of rows that were skipped.
+    n_skipped: usize,
+}
+
+impl ClassScan {
+    /// Adds the next due hosts of the class, at most `room`. Returns true if there may be more.
+    fn find(
+        &mut self,
+        frontier: &Frontier,
+        (group_rows, may_fetch): (&mut GroupRows, &mut MayFetch<'_>),
+        now: Timestamp,
+        room: usize,
+        found: &mut DueHosts,
+    ) -> Result<bool, DiskError> {
+        let (mut n_found, mut has_more) = (0, false);
+        let (from, end) = (self.cursor, keys::end_of_class(self.class));
+        frontier.disk.walk(Family::Schedule, &from, &end, |key, _| {
+            let (turn, host) = keys::read_schedule(key)?;
+            if turn.at > now + HORIZON {
+                found.later = Some(found.later.map_or(turn.at, |later| later.min(turn.at)));
+                return Ok(false);
+            }
+            if n_found == room || found.n_skipped >= SKIPPED_MAX {
+                has_more = true;
+                return Ok(false);
+            }
+            self.cursor = successor(key);
+            if is_taken(frontier, host) {
+                found.n_skipped += 1;
+                return Ok(true);
+            }
+            if may_fetch(host.group, group_rows)? {
+                n_found += 1;
+                found.hosts.push((turn, host));
+            } else {
+                let key = keys::schedule(turn, host);
+                let first = &mut self.first_skipped;
+                *first = Some(first.map_or(key, |first| first.min(key)));
+                found.n_skipped += 1;
+            }
+            Ok(true)
+        })?;
+        Ok(has_more)
     }
 }
 
@@ -454,7 +559,7 @@ fn due_without_urls(
 }
 
 /// Returns the first key of `schedule` after `key`.
-fn successor(key: &[u8]) -> [u8; keys::SCHEDULE] {
+fn successor(key: &[u8]) -> ScheduleKey {
     let mut next = [0; keys::SCHEDULE];
     let n = key.len().min(next.len());
     next[..n].copy_from_slice(&key[..n]);

@@ -130,7 +130,7 @@ fn limit(f: &Facts<'_>) -> Option<Reason> {
         PageLimitState::Open => None,
         PageLimitState::OnlyAgain => {
             // A host that is due, and has nothing to be fetched again, is left on disk.
-            let scheduled = f.row.and_then(|row| row.scheduled).filter(|&at| at <= f.now);
+            let scheduled = f.row.and_then(|row| row.scheduled).filter(|turn| turn.at <= f.now);
             let is_left = scheduled.is_some() && f.workbench.is_none();
             is_left.then_some(Reason::PageLimit(wait::PageLimit {}))
         }
@@ -184,7 +184,7 @@ fn resting(f: &Facts<'_>) -> Option<Wait> {
 /// Returns the time of the host's row in the schedule, if the host is only on disk and this is in
 /// the future.
 fn group_floor(f: &Facts<'_>) -> Option<Timestamp> {
-    let at = f.row.filter(|_| f.workbench.is_none())?.scheduled?;
+    let at = f.row.filter(|_| f.workbench.is_none())?.scheduled?.at;
     (at > f.now).then_some(at)
 }
 
@@ -299,7 +299,9 @@ fn due(f: &Facts<'_>) -> Wait {
         Some(_) => DueStep::Fetcher,
     };
     let next = f.state().map_or(Timestamp::ZERO, |state| state.next);
-    let due = wait::Due { step: step.into(), hosts_in_memory, visits_max };
+    let turn = f.row.and_then(|row| row.scheduled);
+    let host_class = turn.map_or(0, |turn| turn.class.code().into());
+    let due = wait::Due { step: step.into(), hosts_in_memory, host_class, visits_max };
     Wait { robots_first: robots_first(f), ..until(next, Reason::Due(due)) }
 }
 

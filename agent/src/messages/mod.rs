@@ -22,6 +22,7 @@ mod found;
 mod frontier_workbench;
 mod group_role;
 mod handoff;
+mod host_score;
 mod host_snapshot;
 mod ip_lease;
 mod ip_lease_queue;
@@ -56,6 +57,7 @@ pub use found::Found;
 pub use frontier_workbench::{ToFrontier, ToWorkbench};
 pub use group_role::{GroupRole, Role, RoleRows};
 pub use handoff::{OwnershipMessage, TransferKind};
+pub use host_score::{HostClass, HostScore, HostTurn};
 pub use host_snapshot::{
     AddressSnapshot, HostSnapshot, IpLeaseState, SnapshotPhase, VisitInFlight,
 };

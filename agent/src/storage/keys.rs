@@ -1,7 +1,7 @@
 //! Keys of the column families; see the table in [`super`].
 
 use super::{DiskError, Family, RowReader};
-use crate::messages::{QueueKey, QueueKind};
+use crate::messages::{HostClass, HostTurn, QueueKey, QueueKind};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
@@ -11,7 +11,7 @@ pub const PAIR: usize = 16;
 /// Length of a key of `due`.
 pub const DUE: usize = 24;
 /// Length of a key of `schedule`.
-pub const SCHEDULE: usize = 24;
+pub const SCHEDULE: usize = 25;
 
 /// Joins a group's hash with another one.
 fn pair(group: GroupHash, hash: u64) -> [u8; PAIR] {
@@ -126,18 +126,33 @@ pub fn read_frontier(key: &[u8]) -> Result<(HostKey, QueueKey), DiskError> {
 
 /// Returns a key of `schedule`.
 #[must_use]
-pub fn schedule(at: Timestamp, of: HostKey) -> [u8; SCHEDULE] {
-    join(at.0.to_be_bytes(), host(of))
+pub fn schedule(turn: HostTurn, of: HostKey) -> [u8; SCHEDULE] {
+    let turn_bytes: [u8; 9] = join([turn.class.code()], turn.at.0.to_be_bytes());
+    join(turn_bytes, host(of))
 }
 
-/// Returns the time and host in a key of [`schedule`].
+/// Returns a bound below all keys of [`schedule`] with this class.
+#[must_use]
+pub fn start_of_class(class: HostClass) -> [u8; SCHEDULE] {
+    join([class.code()], [0; SCHEDULE - 1])
+}
+
+/// Returns a bound above all keys of [`schedule`] with this class.
+#[must_use]
+pub const fn end_of_class(class: HostClass) -> [u8; 1] {
+    [class.code() + 1]
+}
+
+/// Returns the turn and the host in a key of [`schedule`].
 ///
 /// # Errors
 /// [`DiskError::Row`] if the key is malformed.
-pub fn read_schedule(key: &[u8]) -> Result<(Timestamp, HostKey), DiskError> {
+pub fn read_schedule(key: &[u8]) -> Result<(HostTurn, HostKey), DiskError> {
     let mut r = RowReader(key);
+    let class = r.byte().and_then(HostClass::from_code);
     let at = r.array().map(|at| Timestamp(u64::from_be_bytes(at)));
-    part(Family::Schedule, at.zip(read_host(r.rest())))
+    let turn = class.zip(at).map(|(class, at)| HostTurn { class, at });
+    part(Family::Schedule, turn.zip(read_host(r.rest())))
 }
 
 /// Returns a key of `due`.
@@ -203,10 +218,21 @@ mod tests {
         }
 
         #[test]
-        fn schedule_keys_order_by_time(a: (u64, u64, u64), b: (u64, u64, u64)) {
-            let key = |t: (u64, u64, u64)| schedule(Timestamp(t.0), host_key(t.1, t.2));
+        fn schedule_keys_order_by_class_and_time(
+            a: (u8, u64, u64, u64),
+            b: (u8, u64, u64, u64),
+        ) {
+            let place = |(class, at, group, host): (u8, u64, u64, u64)| {
+                let class = HostClass::from_code(class % 4).unwrap();
+                (HostTurn { class, at: Timestamp(at) }, host_key(group, host))
+            };
+            let key = |(turn, host)| schedule(turn, host);
+            let (a, b) = (place(a), place(b));
             prop_assert_eq!(a.cmp(&b), key(a).cmp(&key(b)));
-            prop_assert_eq!(read_schedule(&key(a)).unwrap(), (Timestamp(a.0), host_key(a.1, a.2)));
+            prop_assert_eq!(read_schedule(&key(a)).unwrap(), a);
+            let class = a.0.class;
+            prop_assert!(key(a)[..] >= start_of_class(class)[..]);
+            prop_assert!(key(a)[..] < end_of_class(class)[..]);
         }
 
         #[test]

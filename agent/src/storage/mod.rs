@@ -11,7 +11,7 @@
 //! | `frontier` | group(8) host(8) queue(1) priority(1) seq(8) | [`values::encode_queued`]; in the third queue, the page is archived and waits for its links |
 //! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row, [`group_row::GroupRow`] |
 //! | `robots` | group(8) host(8) scheme(1) port(2) | [`RobotsRecord`](crate::messages::RobotsRecord) |
-//! | `schedule` | time(8) group(8) host(8) | empty; each host with a queue, of a group that is open, at the time it falls due |
+//! | `schedule` | class(1) time(8) group(8) host(8) | empty; each host with a queue, of a group that is open, at the time it falls due |
 //! | `due` | time(8) group(8) url(8) | empty; each finished URL that is to be queued again, at that time |
 //! | `groups` | group(8) | [`GroupState`]: the agent's role, and whether the group is open; a group without a row is open |
 //! | `content` | payload digest(16) | time(8), URL: the page that was archived first with this payload |

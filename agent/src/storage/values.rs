@@ -2,8 +2,8 @@
 
 use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
 use crate::messages::{
-    Finder, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind, Queued, Revisit, RobotsRecord,
-    read_seconds,
+    Finder, HostClass, HostScore, HostTurn, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind,
+    Queued, Revisit, RobotsRecord, read_seconds,
 };
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -328,8 +328,10 @@ pub struct HostRow {
     pub bytes: u64,
     /// Reason why new URLs of this host are refused, if they are.
     pub closed: Option<Discard>,
-    /// The time in its key of `schedule`, if it has one.
-    pub scheduled: Option<Timestamp>,
+    /// The turn in its key of `schedule`, if it has one.
+    pub scheduled: Option<HostTurn>,
+    /// Score, as of what this agent has fetched.
+    pub score: HostScore,
     /// True if `robots` has rows of the host.
     pub robots: bool,
     /// Class of who found it: the best one since it counts against the limits.
@@ -342,7 +344,7 @@ pub struct HostRow {
     pub evidence: Option<Box<HostEvidence>>,
 }
 
-const HOST_VERSION: u8 = 3;
+const HOST_VERSION: u8 = 4;
 
 impl HostRow {
     /// Encodes the value.
@@ -355,7 +357,9 @@ impl HostRow {
             .number(self.pages)
             .number(self.bytes)
             .number(closed_number(self.closed))
-            .number(self.scheduled.map_or(0, |t| t.0))
+            .number(self.scheduled.map_or(0, |turn| turn.at.0))
+            .byte(self.scheduled.map_or(0, |turn| turn.class.code()))
+            .number(self.score.0.into())
             .byte(u8::from(self.robots))
             .byte(merit_byte(self.finder, self.resolved, self.answered))
             .bytes(&evidence_bytes(self.evidence.as_deref()))
@@ -378,7 +382,8 @@ impl Row for HostRow {
             pages: r.number()?,
             bytes: r.number()?,
             closed: read_closed(r)?,
-            scheduled: Some(Timestamp(r.number()?)).filter(|at| at.0 > 0),
+            scheduled: read_turn(r)?,
+            score: HostScore(r.number()?.try_into().ok()?),
             robots: r.byte()? != 0,
             ..Self::default()
         };
@@ -387,6 +392,12 @@ impl Row for HostRow {
         let state = HostState::from_bytes(r.rest())?;
         Some(Self { finder, resolved, answered, evidence, state, ..row })
     }
+}
+
+/// Reads the turn of a host; `Some(None)` if it has none.
+fn read_turn(r: &mut RowReader<'_>) -> Option<Option<HostTurn>> {
+    let (at, class) = (Timestamp(r.number()?), HostClass::from_code(r.byte()?)?);
+    Some((at.0 > 0).then_some(HostTurn { class, at }))
 }
 
 impl HostRow {

@@ -254,10 +254,22 @@ fn due_text(next: u64, due: &wait::Due, now: Timestamp) -> String {
     };
     match due.step() {
         DueStep::Unspecified => since,
-        DueStep::Memory => format!(
-            "{since}, on disk: it waits for room among the {} in memory",
-            plural(due.hosts_in_memory, "host")
-        ),
+        DueStep::Memory => {
+            let hosts = plural(due.hosts_in_memory, "host");
+            let fewer = match due.host_class {
+                0 => "",
+                1 => {
+                    ", with fewer turns than others: less than three quarters of its fetches brought new pages"
+                }
+                2 => {
+                    ", with fewer turns than others: less than half of its fetches brought new pages"
+                }
+                _ => {
+                    ", with fewer turns than others: less than a quarter of its fetches brought new pages"
+                }
+            };
+            format!("{since}, on disk: it waits for room among the {hosts} in memory{fewer}")
+        }
         DueStep::Queue => "the next URLs of its queue are being read from disk".to_owned(),
         DueStep::Name => format!("{since}: its name is about to be resolved"),
         DueStep::Pipeline => format!(

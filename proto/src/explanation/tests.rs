@@ -275,7 +275,12 @@ fn reasons_with_missing_parameters_are_still_sentences() {
 #[test]
 fn the_json_of_an_explanation_has_names_and_readable_times() {
     let mut host = waiting();
-    let due = wait::Due { step: DueStep::Memory.into(), hosts_in_memory: 7, visits_max: 9 };
+    let due = wait::Due {
+        step: DueStep::Memory.into(),
+        hosts_in_memory: 7,
+        host_class: 0,
+        visits_max: 9,
+    };
     host.wait = Some(Wait {
         next: 0,
         robots_first: Some(RobotsFirst {
@@ -305,6 +310,7 @@ fn the_json_of_an_explanation_has_names_and_readable_times() {
         "reason": "due",
         "step": "memory",
         "hosts_in_memory": 7,
+        "host_class": 0,
         "visits_max": 9,
     });
     assert_eq!(answer["host"]["wait"], wait);

@@ -19,6 +19,7 @@ mod expressions;
 mod fair_shares;
 mod fleet;
 mod full_disk;
+mod host_turns;
 mod hostile;
 mod https;
 mod identity;

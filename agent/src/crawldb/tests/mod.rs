@@ -4,6 +4,7 @@
 
 mod blocked_hosts;
 mod host_key_taken;
+mod host_turns;
 mod model;
 mod months;
 mod queues;

@@ -3,7 +3,9 @@
 mod case;
 
 use super::*;
-use crate::messages::{IpLeaseState, RobotsRecord, SnapshotPhase, VisitInFlight};
+use crate::messages::{
+    HostClass, HostTurn, IpLeaseState, RobotsRecord, SnapshotPhase, VisitInFlight,
+};
 use case::{HTTP, NOW, case, expect, record, secs};
 use crivello_common::config::{DomainDelay, Settings};
 use crivello_common::discard::Discard;
@@ -212,7 +214,7 @@ fn rules_are_explained_with_their_parameters() {
     expect(&new, "due", secs(0), &["is requested first: it is not known yet"]);
     let moved = case(|c| {
         c.workbench = None;
-        c.row().scheduled = Some(NOW + secs(7));
+        c.row().scheduled = Some(HostTurn { class: HostClass::First, at: NOW + secs(7) });
     });
     expect(&moved, "group-moved", secs(7), &["has just moved to this agent"]);
 }
@@ -281,9 +283,15 @@ fn a_host_that_is_due_names_the_step_it_waits_for() {
     let on_disk = case(|c| {
         c.workbench = None;
         c.row().state.next = NOW - secs(4);
+        c.row().scheduled = Some(HostTurn { class: HostClass::Third, at: NOW - secs(4) });
         c.crawl.hosts_in_memory = 7;
     });
-    expect(&on_disk, "due", secs(0), &["due for 4 s, on disk", "the 7 hosts in memory"]);
+    expect(
+        &on_disk,
+        "due",
+        secs(0),
+        &["due for 4 s, on disk", "the 7 hosts in memory", "less than half of its fetches"],
+    );
 }
 
 #[test]

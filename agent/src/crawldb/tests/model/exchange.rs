@@ -3,7 +3,8 @@
 use super::Model;
 use crate::crawldb::ExportCursor;
 use crate::messages::{
-    Commit, Fact, GroupRole, PRIORITY_DEFAULT, RobotsRecord, RoleRows, ToFrontier, ToWorkbench,
+    Commit, Fact, GroupRole, HostScore, PRIORITY_DEFAULT, RobotsRecord, RoleRows, ToFrontier,
+    ToWorkbench,
 };
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::{HostRow, Seen, UrlOutcome, decode_queued};
@@ -66,6 +67,7 @@ impl Model {
                 // `queued`.
                 let row = HostRow {
                     scheduled: None,
+                    score: HostScore::default(),
                     queued: 0,
                     queued_bytes: 0,
                     ..HostRow::decode(value).unwrap()

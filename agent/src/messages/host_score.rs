@@ -1,0 +1,84 @@
+//! Score of a host, and its turn among the hosts that wait for a visit.
+
+use crivello_common::closed_set;
+use crivello_common::time::Timestamp;
+
+/// Weight of all earlier fetches relative to that of the next one.
+const MEMORY: i32 = 16;
+
+/// Share of the fetches of a host that brought a page with content that no other page had, from 0 to
+/// `u16::MAX`. Only the first fetch of each URL counts; the last fetch has a sixteenth of the weight.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct HostScore(pub u16);
+
+impl Default for HostScore {
+    /// The score of a host about which nothing is known: seven eighths.
+    fn default() -> Self {
+        Self(7 << 13)
+    }
+}
+
+impl HostScore {
+    /// Counts a fetch.
+    #[must_use]
+    pub fn after(self, useful: bool) -> Self {
+        let (old, target) = (i32::from(self.0), if useful { i32::from(u16::MAX) } else { 0 });
+        let new = old + (target - old) / MEMORY;
+        Self(u16::try_from(new).unwrap_or(u16::MAX))
+    }
+
+    /// Returns the class: one for each quarter of the scores.
+    #[must_use]
+    pub const fn class(self) -> HostClass {
+        match self.0 >> 14 {
+            3 => HostClass::First,
+            2 => HostClass::Second,
+            1 => HostClass::Third,
+            _ => HostClass::Last,
+        }
+    }
+}
+
+closed_set! {
+    /// Class of a host by its [`HostScore`]. Each class has a share of the turns if more hosts wait than can be
+    /// visited.
+    pub enum HostClass {
+        /// At least three quarters of its fetches were useful, or nothing is known.
+        First = 0 => "first",
+        /// At least half of them.
+        Second = 1 => "second",
+        /// At least a quarter of them.
+        Third = 2 => "third",
+        /// Fewer.
+        Last = 3 => "last",
+    }
+}
+
+/// Turn of a host that waits for a visit: its place in `schedule`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct HostTurn {
+    /// Class, as of the time at which the host began to wait.
+    pub class: HostClass,
+    /// Time at which the host may be visited.
+    pub at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_falls_and_rises_by_what_its_last_fetches_brought() {
+        let after =
+            |score: HostScore, useful, n: usize| (0..n).fold(score, |score, _| score.after(useful));
+        let unknown = HostScore::default();
+        assert_eq!(unknown.class(), HostClass::First);
+        assert_eq!(after(unknown, true, 50).class(), HostClass::First);
+        let classes = [2, 3, 9, 20].map(|n| after(unknown, false, n).class());
+        assert_eq!(classes, HostClass::ALL);
+        let lost = after(unknown, false, 1_000);
+        assert!(lost.0 < 16, "{lost:?}");
+        assert_eq!(after(lost, true, 30).class(), HostClass::First);
+        assert!(after(lost, true, 1_000).0 > u16::MAX - 16);
+    }
+}
