@@ -150,6 +150,8 @@ impl Crawl {
                 }
             };
             let archive = open_archive(&state.home, &state.disk, &settings)?;
+            known.given = Some((id.0, crawl_id.clone()));
+            known.save(&options.dir)?;
             Ok((view, settings, state, archive))
         });
         let (view, settings, state, archive) = match opened {
@@ -160,8 +162,6 @@ impl Crawl {
                 return Err(error);
             }
         };
-        known.given = Some((id.0, crawl_id.clone()));
-        known.save(&options.dir)?;
         let view_file = options.dir.join(CLUSTER_VIEW_FILE);
 
         // The first messages: the lease, and the view to which it belongs.

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Pause between two checks of the free space.
+/// Pause between two checks of the free space, and between two attempts to join with a full disk.
 const SPACE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The steps of an agent that joins. Each is repeated until it succeeds, is refused, or `stop` is

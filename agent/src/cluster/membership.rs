@@ -47,12 +47,7 @@ impl Membership {
                 let drawn = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
                 let name =
                     name.map_or_else(|| format!("agent-{:08x}", drawn as u32), str::to_owned);
-                create_private_dir(dir).map_err(|e| {
-                    OpenError::Refused(format!(
-                        "cannot create the directory {}: {e}; choose another --data",
-                        dir.display()
-                    ))
-                })?;
+                create_private_dir(dir).map_err(|error| OpenError::create(dir, error, "--data"))?;
                 let known = Self { disk: drawn, name, given: None };
                 known.save(dir)?;
                 Ok(known)

@@ -272,8 +272,8 @@ impl CrawlDb {
     }
 }
 
-/// Returns whether a fetch brought a page with content that no other page had; `None` if it says nothing
-/// about the host: a redirect, a page that was fetched before, or one that was not requested.
+/// Returns whether a fetch brought an archived page with content that no other page had; `None` if it says
+/// nothing about the host: a redirect, a page that was fetched before, or one that was not requested.
 fn is_useful(page: &Page, row: &Queued) -> Option<bool> {
     match page.end {
         _ if row.generation() > 0 => None,

@@ -16,6 +16,7 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +26,9 @@ const HORIZON: Duration = Duration::from_secs(2);
 const HOSTS_AT_ONCE: usize = 512;
 /// Number of rows of `schedule` that one scan skips at most, so that commits and peer leases go on.
 const SKIPPED_MAX: usize = 4_096;
-/// Number of rows of each class that are read to see if a host is due.
-const LOOKED_AT_MAX: usize = 64;
+/// Number of rows of each class that are read to see how many hosts are due. More rows of hosts on the
+/// workbench may lie before them, until the next scan has passed these.
+const LOOKED_AT_MAX: usize = 256;
 /// Delay before another look at a host whose domain has no pages left to reserve.
 const RESERVATION_WAIT: Duration = Duration::from_secs(1);
 
@@ -146,10 +148,15 @@ impl Server {
         };
         let may_fetch: MayFetch<'_> = &mut may_fetch;
         let refills = std::mem::take(&mut self.refills);
-        // The turn of a host ends with its window if others wait, and there is no place for them.
-        let others_wait = !refills.is_empty() && self.wanted == 0 && self.has_due(frontier, now)?;
+        // The turn of a host ends with its window if another one waits, and there is no place for it.
+        let mut n_waiting = match self.wanted {
+            0 => self.count_due(frontier, now, refills.len())?,
+            _ => 0,
+        };
         for host in refills {
-            let (urls, more) = match may_fetch(host.group, group_rows)? && !others_wait {
+            let ends = n_waiting > 0;
+            n_waiting = n_waiting.saturating_sub(1);
+            let (urls, more) = match may_fetch(host.group, group_rows)? && !ends {
                 // The workbench knows the number of pages that are left.
                 true => {
                     let only_again = frontier.hosts.get(host).is_some_and(|entry| entry.only_again);
@@ -190,6 +197,7 @@ impl Server {
                 }
                 match self.check_out_host(frontier, blocked, (turn, host), now)? {
                     Some(note) => {
+                        self.next_turn = (self.next_turn + 1) % TURNS.len();
                         self.wanted = self.wanted.saturating_sub(note.counts_as());
                         out.push(ToWorkbench::Due(Box::new(note)));
                     }
@@ -227,8 +235,8 @@ impl Server {
     }
 
     /// Returns the next due hosts in `schedule`, and the time of the first one beyond the horizon. The
-    /// classes of hosts share the places by [`TURNS`]; a class without hosts leaves its places to the
-    /// others. If many rows are skipped, it returns early, and the scan goes on with the next call of
+    /// classes of hosts share the places by [`TURNS`]; a class without hosts leaves its places to the best
+    /// class that has some. If many rows are skipped, it returns early, and the scan goes on with the next call of
     /// [`Self::serve`].
     fn find_due(
         &mut self,
@@ -254,25 +262,34 @@ impl Server {
                 has_more[i] = scan.find(frontier, rules, now, room, &mut found)?;
             }
         }
-        self.next_turn = (self.next_turn + found.hosts.len()) % TURNS.len();
+        found.hosts = in_turn_of_classes(found.hosts, self.next_turn);
         self.requested |= found.n_skipped >= SKIPPED_MAX;
         Ok(found)
     }
 
-    /// Returns true if a host is due that is not on the workbench.
-    fn has_due(&self, frontier: &Frontier, now: Timestamp) -> Result<bool, DiskError> {
-        let mut any = false;
+    /// Returns the number of due hosts that are not on the workbench, at most `most`. It counts a host of
+    /// which nothing can be fetched at the moment until a scan has passed it.
+    fn count_due(
+        &self,
+        frontier: &Frontier,
+        now: Timestamp,
+        most: usize,
+    ) -> Result<usize, DiskError> {
+        let mut n_due = 0;
         for scan in &self.scans {
-            let mut n_rows = 0;
-            let end = keys::end_of_class(scan.class);
+            if n_due == most {
+                break;
+            }
+            let (mut n_rows, end) = (0, keys::end_of_class(scan.class));
             frontier.disk.walk(Family::Schedule, &scan.cursor, &end, |key, _| {
                 let (turn, host) = keys::read_schedule(key)?;
                 n_rows += 1;
-                any |= turn.at <= now && !is_taken(frontier, host);
-                Ok(!any && turn.at <= now && n_rows < LOOKED_AT_MAX)
+                let is_due = turn.at <= now;
+                n_due += usize::from(is_due && !is_taken(frontier, host));
+                Ok(is_due && n_due < most && n_rows < LOOKED_AT_MAX)
             })?;
         }
-        Ok(any)
+        Ok(n_due)
     }
 
     /// Checks a host out to the workbench; `None` if nothing of it can be fetched at the moment.
@@ -401,6 +418,24 @@ impl Server {
         }
         Ok((urls, entry.available() > 0))
     }
+}
+
+/// Puts hosts in the order of [`TURNS`] from `next_turn` on. The turn of a class without hosts goes to the best
+/// class that has some.
+fn in_turn_of_classes(
+    hosts: Vec<(HostTurn, HostKey)>,
+    next_turn: usize,
+) -> Vec<(HostTurn, HostKey)> {
+    let n_hosts = hosts.len();
+    let mut classes = HostClass::ALL.map(|_| VecDeque::new());
+    for (turn, host) in hosts {
+        classes[turn.class as usize].push_back((turn, host));
+    }
+    let next = |turn: usize| {
+        let own = classes[TURNS[turn % TURNS.len()] as usize].pop_front();
+        own.or_else(|| classes.iter_mut().find_map(VecDeque::pop_front))
+    };
+    (next_turn..next_turn + n_hosts).filter_map(next).collect()
 }
 
 /// Returns true if a host is on the workbench, or its queue is being discarded.

@@ -299,7 +299,7 @@ fn due(f: &Facts<'_>) -> Wait {
         Some(_) => DueStep::Fetcher,
     };
     let next = f.state().map_or(Timestamp::ZERO, |state| state.next);
-    let turn = f.row.and_then(|row| row.scheduled);
+    let turn = f.row.filter(|_| step == DueStep::Memory).and_then(|row| row.scheduled);
     let host_class = turn.map_or(0, |turn| turn.class.code().into());
     let due = wait::Due { step: step.into(), hosts_in_memory, host_class, visits_max };
     Wait { robots_first: robots_first(f), ..until(next, Reason::Due(due)) }

@@ -121,9 +121,10 @@ pub enum ToWorkbench {
     MoreUrls {
         /// The host.
         host: HostKey,
-        /// Next URLs of its queue; empty if there are none.
+        /// Next URLs of its queue; empty if there are none, if its turn has ended, or if its group may not
+        /// be fetched.
         urls: Vec<Queued>,
-        /// True if the queue has more URLs on disk.
+        /// True if more URLs can be requested. Otherwise the host leaves once its window is empty.
         more: bool,
     },
     /// Answer to a [`ToFrontier::RequestHost`] for a host that this agent may not visit.

@@ -3,11 +3,12 @@
 use crivello_common::closed_set;
 use crivello_common::time::Timestamp;
 
-/// Weight of all earlier fetches relative to that of the next one.
-const MEMORY: i32 = 16;
+/// The next fetch has one part of so many of the weight.
+const WEIGHT_PARTS: i32 = 16;
 
-/// Share of the fetches of a host that brought a page with content that no other page had, from 0 to
-/// `u16::MAX`. Only the first fetch of each URL counts; the last fetch has a sixteenth of the weight.
+/// Share of the fetches of a host that brought an archived page with content that no other page had, from 0
+/// to `u16::MAX`. Only the first fetch of each URL counts; the most recent one has a sixteenth of the
+/// weight. Redirects do not count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct HostScore(pub u16);
 
@@ -23,7 +24,7 @@ impl HostScore {
     #[must_use]
     pub fn after(self, useful: bool) -> Self {
         let (old, target) = (i32::from(self.0), if useful { i32::from(u16::MAX) } else { 0 });
-        let new = old + (target - old) / MEMORY;
+        let new = old + (target - old) / WEIGHT_PARTS;
         Self(u16::try_from(new).unwrap_or(u16::MAX))
     }
 

@@ -230,10 +230,7 @@ impl CrawlDir {
             .and_then(|()| identity_key.write(dir, &crawl_id))
             .and_then(|()| create_private_dir(&dir.join("state")))
             .and_then(|()| create_private_dir(&dir.join("warc")))
-            .map_err(|e| {
-                let dir = dir.display();
-                refused(format!("cannot create the directory {dir}: {e}; choose another --out"))
-            })?;
+            .map_err(|error| OpenError::create(dir, error, "--out"))?;
         let disk = Database::open(&dir.join("state"), true, &settings.fixed.state)?;
         let identity = CrawlIdentity {
             format: FORMAT,

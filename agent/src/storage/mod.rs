@@ -144,11 +144,23 @@ impl OpenError {
         Self::Write { path: path.display().to_string(), source }
     }
 
+    /// Returns the error of a directory that cannot be created. `option` chooses another one.
+    #[must_use]
+    pub fn create(dir: &Path, error: io::Error, option: &str) -> Self {
+        match Self::write(dir, error) {
+            full if full.is_full() => full,
+            error => Self::Refused(format!("{error}; choose another {option}")),
+        }
+    }
+
     /// Returns true if more space on the disk would solve the problem.
     #[must_use]
     pub fn is_full(&self) -> bool {
+        use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         match self {
-            Self::Write { source, .. } => source.kind() == ErrorKind::StorageFull,
+            Self::Write { source, .. } => {
+                matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+            }
             Self::Disk(error) => error.is_full(),
             Self::Refused(_) | Self::Broken(_) => false,
         }

@@ -256,19 +256,17 @@ fn due_text(next: u64, due: &wait::Due, now: Timestamp) -> String {
         DueStep::Unspecified => since,
         DueStep::Memory => {
             let hosts = plural(due.hosts_in_memory, "host");
-            let fewer = match due.host_class {
-                0 => "",
-                1 => {
-                    ", with fewer turns than others: less than three quarters of its fetches brought new pages"
-                }
-                2 => {
-                    ", with fewer turns than others: less than half of its fetches brought new pages"
-                }
-                _ => {
-                    ", with fewer turns than others: less than a quarter of its fetches brought new pages"
-                }
+            let waits = format!("{since}, on disk: it waits for room among the {hosts} in memory");
+            let share = match due.host_class {
+                0 => return waits,
+                1 => "three quarters",
+                2 => "half",
+                _ => "a quarter",
             };
-            format!("{since}, on disk: it waits for room among the {hosts} in memory{fewer}")
+            format!(
+                "{waits}. It has fewer turns than others, because fewer than {share} of its fetches \
+                 brought new pages"
+            )
         }
         DueStep::Queue => "the next URLs of its queue are being read from disk".to_owned(),
         DueStep::Name => format!("{since}: its name is about to be resolved"),

@@ -4,7 +4,9 @@
 use super::model::{Model, Step};
 use crivello_common::hash::HostKey;
 use crivello_common::identity::KeyedHasher;
+use crivello_common::robots::Rules;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Hosts of the model; the first half of them has only errors at first.
 const N_HOSTS: u16 = 60;
@@ -71,6 +73,34 @@ fn hosts_take_turns_by_what_their_fetches_bring() {
     model.take(Step::Want(16));
     assert_eq!(good_and_bad(&model), (15, 1), "the classes are on disk");
     model.drain();
+}
+
+/// Hosts with large rules count as several. If they use up the places, the turn of the next class stays.
+#[test]
+fn a_turn_is_used_up_only_by_a_host_that_is_handed_over() {
+    let lines: String = (0..4_000).map(|n| format!("Disallow: /directory/{n}/\n")).collect();
+    let rules = Arc::new(Rules::parse(format!("User-agent: *\n{lines}").as_bytes(), "x"));
+    let mut model = Model::new(N_HOSTS);
+    find(&mut model, 0..N_BAD, 0..40);
+    model.status = 404;
+    for _ in 0..30 {
+        model.take(Step::Want(1_000));
+        fetch_one_of_each(&mut model);
+    }
+    model.status = 200;
+    find(&mut model, N_BAD..N_HOSTS, 0..40);
+    model.take(Step::Want(1_000));
+    let (n_good, n_bad) = good_and_bad(&model);
+    model.learn_of(&rules, |host| !bad_hosts().contains(&host));
+    (0..n_good + n_bad).for_each(|_| model.take(Step::Leave { pick: 0, rest_ms: None }));
+    model.take(Step::Commit);
+    // Each good host uses up an order of two.
+    for n in 1..=16 {
+        model.take(Step::Want(2));
+        assert!(model.hosts_on_workbench().len() >= n);
+    }
+    let (_, n_bad) = good_and_bad(&model);
+    assert!(n_bad > 0, "sixteen orders of two without a host of the last class");
 }
 
 /// A host with a long queue keeps its place in memory only while nobody waits for it.

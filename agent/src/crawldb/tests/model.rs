@@ -163,9 +163,14 @@ impl Model {
 
     /// Sets the robots.txt of all hosts on the workbench.
     pub fn learn(&mut self, rules: &Arc<Rules>) {
+        self.learn_of(rules, |_| true);
+    }
+
+    /// Sets the robots.txt of some hosts on the workbench.
+    pub fn learn_of(&mut self, rules: &Arc<Rules>, is_meant: impl Fn(HostKey) -> bool) {
         let origin = Origin { scheme: Scheme::Http, port: 80 };
         let at = self.now;
-        for host in self.hosts_on_workbench() {
+        for host in self.hosts_on_workbench().into_iter().filter(|&host| is_meant(host)) {
             let record = RobotsRecord {
                 asked: at,
                 fetched: at,

@@ -290,7 +290,7 @@ fn a_host_that_is_due_names_the_step_it_waits_for() {
         &on_disk,
         "due",
         secs(0),
-        &["due for 4 s, on disk", "the 7 hosts in memory", "less than half of its fetches"],
+        &["due for 4 s, on disk", "the 7 hosts in memory", "fewer than half of its fetches"],
     );
 }
 
