@@ -5,8 +5,8 @@ use crate::config::Politeness;
 use crate::time::micros;
 use std::time::Duration;
 
-/// Returns the wait after a 429 or 503: Retry-After if present, otherwise `backoff_first` doubled
-/// `level` times, and up to a quarter more, chosen by `jitter`. Never more than `backoff_max`.
+/// Returns the wait after a 429 or 503: Retry-After if present, exactly; otherwise `backoff_first`
+/// doubled `level` times, and up to a quarter more, chosen by `jitter`. Never more than `backoff_max`.
 #[must_use]
 pub fn slow_down_wait(
     level: u8,
