@@ -47,6 +47,8 @@ const OTHER: AgentId = AgentId(3);
 const GROUPS_AT_ONCE: usize = 20_000;
 /// Groups of the dead agent that are looked at to see how far the take-over is.
 const SAMPLES: usize = 1_000;
+/// Time between two lines on the progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 
 fn main() {
     let wanted = std::env::var("CRIVELLO_BENCH_GROUPS").ok().and_then(|n| n.parse().ok());
@@ -102,12 +104,13 @@ impl PacketQueue for Packets {
     }
 }
 
-/// The longest and the total time of one kind of work.
+/// The longest and the total time of one kind of work, and when the longest ended.
 #[derive(Default)]
 struct Work {
     n: u32,
     longest: Duration,
     total: Duration,
+    longest_ended: Option<Instant>,
 }
 
 impl Work {
@@ -115,8 +118,10 @@ impl Work {
         let begun = Instant::now();
         let result = work();
         let took = begun.elapsed();
-        (self.n, self.longest) = (self.n + 1, self.longest.max(took));
-        self.total += took;
+        (self.n, self.total) = (self.n + 1, self.total + took);
+        if took > self.longest {
+            (self.longest, self.longest_ended) = (took, Some(Instant::now()));
+        }
         result
     }
 }
@@ -124,6 +129,18 @@ impl Work {
 impl std::fmt::Display for Work {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} in {:.1?}, the longest {:.1?}", self.n, self.total, self.longest)
+    }
+}
+
+/// Prints how far the bench is, from time to time.
+struct Progress(Instant);
+
+impl Progress {
+    fn print(&mut self, text: impl FnOnce() -> String) {
+        if self.0.elapsed() >= PROGRESS_EVERY {
+            self.0 = Instant::now();
+            println!("{}", text());
+        }
     }
 }
 
@@ -192,7 +209,9 @@ impl Bench {
     fn fill(&mut self, n_groups: usize) -> Vec<GroupHash> {
         let (mut n_held, mut site) = (0, 0_u64);
         let mut samples = Vec::new();
+        let mut progress = Progress(Instant::now());
         while n_held < n_groups {
+            progress.print(|| format!("{n_held} of {n_groups} groups are stored"));
             let mut found = Vec::new();
             while found.len() < GROUPS_AT_ONCE && n_held < n_groups {
                 site += 1;
@@ -270,8 +289,13 @@ impl Bench {
         self.commits = Work::default();
         let (mut has_scanned, mut n_open) = (false, 0);
         let mut longest_turn = Duration::ZERO;
+        let mut progress = Progress(begun);
         loop {
             let turn = Instant::now();
+            progress.print(|| {
+                let (taken, sent) = (n_open * 100 / samples.len().max(1), self.packets.last);
+                format!("{:.0?}: {taken} % taken over, {sent} packets sent", begun.elapsed())
+            });
             let now = self.now();
             let base = self.begun;
             let clock = move || Timestamp::from_secs(1_000) + base.elapsed();
@@ -322,7 +346,8 @@ impl Bench {
         }
         println!("all groups are copied after {:.1?}", begun.elapsed());
         println!("{} MiB of rows sent in {} packets", self.packets.bytes >> 20, self.packets.last);
-        println!("steps of the engine: {steps}");
+        let ended = steps.longest_ended.map_or(Duration::ZERO, |at| at - begun);
+        println!("steps of the engine: {steps}, which ended after {ended:.1?}");
         println!("commits: {}", self.commits);
         println!("jobs on groups: {jobs}");
         println!("sending: {sends}");

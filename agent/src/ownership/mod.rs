@@ -36,6 +36,7 @@ mod fence;
 mod handoff;
 mod handoff_state;
 mod receive;
+mod replica_sets;
 #[cfg(test)]
 mod test_roles;
 
@@ -50,20 +51,9 @@ use crivello_common::config::Cluster;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, View, ViewError};
-use foldhash::HashMap;
 use handoff_state::HandoffState;
-use std::cell::RefCell;
+use replica_sets::{ReplicaSet, ReplicaSets};
 use std::sync::Arc;
-
-/// Maximum number of groups whose replica sets are cached.
-const REPLICA_SETS_MAX: usize = 1 << 18;
-
-/// Agents that hold a group: the owner and the replicas, and the same without this agent.
-#[derive(Clone, Debug)]
-struct ReplicaSet {
-    replica_set: Arc<[AgentId]>,
-    replicas: Arc<[AgentId]>,
-}
 
 /// Ownership of all groups, as far as this agent knows it.
 #[derive(Debug)]
@@ -72,8 +62,7 @@ pub struct Ownership {
     strategy: StrategyKind,
     replication: usize,
     owners: Option<Owners>,
-    /// Cached replica sets of groups looked up in this epoch.
-    replica_sets: RefCell<HashMap<GroupHash, ReplicaSet>>,
+    replica_sets: ReplicaSets,
     /// Fence: the agent may not fetch at all while it is closed.
     pub fence: Fence,
     handoff: HandoffState,
@@ -90,7 +79,7 @@ impl Ownership {
             strategy: settings.strategy,
             replication: settings.replication as usize,
             owners: None,
-            replica_sets: RefCell::default(),
+            replica_sets: ReplicaSets::default(),
             fence: Fence::new(settings.peer_lease(), now),
             handoff: HandoffState::default(),
             copies: CopyCheck::default(),
@@ -120,7 +109,6 @@ impl Ownership {
         }
         let owners = Owners::new(self.strategy, view)?;
         self.handoff = HandoffState::default();
-        self.replica_sets.get_mut().clear();
         self.owners = Some(owners);
         Ok(true)
     }
@@ -140,21 +128,15 @@ impl Ownership {
         living.filter(|agent| agent.id != self.me)
     }
 
-    /// Returns the holders of a group in the view in force.
-    fn replica_sets(&self, group: GroupHash) -> ReplicaSet {
-        let mut known = self.replica_sets.borrow_mut();
-        if let Some(replica_sets) = known.get(&group) {
-            return replica_sets.clone();
-        }
-        let owners = self.owners.as_ref();
-        let replica_set = owners.map_or_else(Vec::new, |o| o.replica_set(group, self.replication));
-        let replicas = replica_set.iter().copied().filter(|&holder| holder != self.me).collect();
-        let replica_sets = ReplicaSet { replica_set: replica_set.into(), replicas };
-        if known.len() >= REPLICA_SETS_MAX {
-            known.clear();
-        }
-        known.insert(group, replica_sets.clone());
-        replica_sets
+    /// Returns the agents that hold a group in the view in force.
+    fn holders(&self, group: GroupHash) -> ReplicaSet {
+        self.replica_sets.get(group, self.epoch(), || {
+            let owners = self.owners.as_ref();
+            let replica_set: Arc<[AgentId]> =
+                owners.map_or_else(Vec::new, |o| o.replica_set(group, self.replication)).into();
+            let others = replica_set.iter().copied().filter(|&holder| holder != self.me);
+            ReplicaSet { replicas: others.collect(), replica_set }
+        })
     }
 
     /// Returns the agent that crawls `group` in the view in force.
@@ -166,14 +148,14 @@ impl Ownership {
     /// Returns the owner and the replicas of a group.
     #[must_use]
     pub fn replica_set(&self, group: GroupHash) -> Arc<[AgentId]> {
-        self.replica_sets(group).replica_set
+        self.holders(group).replica_set
     }
 
     /// Returns the agents that must have stored a fact of `group` before it is acknowledged,
     /// without this agent.
     #[must_use]
     pub fn replicas(&self, group: GroupHash) -> Arc<[AgentId]> {
-        self.replica_sets(group).replicas
+        self.holders(group).replicas
     }
 
     /// Returns true if `tag` makes this agent the authority: it has not been declared dead since.
