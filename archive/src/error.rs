@@ -1,5 +1,6 @@
 //! Errors of the archive.
 
+use crivello_common::runtime::is_disk_full;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -70,11 +71,9 @@ impl ArchiveError {
     /// Adds the action and the file to a system error: `map_err(ArchiveError::io(…))`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| match source.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => Self::Full { action, path, source },
-            _ => Self::Io { action, path, source },
+        move |source| match is_disk_full(source.kind()) {
+            true => Self::Full { action, path, source },
+            false => Self::Io { action, path, source },
         }
     }
 }

@@ -40,19 +40,20 @@ pub struct Build {
     pub clock: Clock,
     pub state: CrawlState,
     pub archive: KeptArchive,
-    pub runtime: Runtime,
 }
 
 impl Build {
-    /// Starts the crawl, as a member of a cluster or alone.
+    /// Starts the crawl, as a member of a cluster or alone. Its tasks run in `runtime`, which
+    /// [`Crawl::keep_runtime`] gives to it.
     pub fn crawl(
         self,
+        runtime: &Runtime,
         seeds: SeedCounts,
         session: Option<ClusterSession>,
         lease_task: Option<LeaseTask>,
         replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
-        let Self { settings, clock, state, archive, runtime } = self;
+        let Self { settings, clock, state, archive } = self;
         let CrawlState { home, disk, hasher, mut crawldb, outbox } = state;
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(rules));
@@ -96,7 +97,7 @@ impl Build {
 
         let workbench = Workbench::new(&settings, hasher, clock.now(), home.is_unclean());
         let lease_sender =
-            lease_task.map(|task| task.open(&runtime, shared.clone(), queues.clone()));
+            lease_task.map(|task| task.open(runtime, shared.clone(), queues.clone()));
         let writer = to_writer.clone();
         let scheduler =
             Scheduler::new(shared.clone(), queues.clone(), workbench, writer, lease_sender);
@@ -137,7 +138,7 @@ impl Build {
             queues,
             shared,
             threads: Mutex::new(threads),
-            runtime: Mutex::new(Some(runtime)),
+            runtime: Mutex::default(),
             meter,
             exporter: OnceLock::new(),
             session,

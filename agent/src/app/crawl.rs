@@ -47,6 +47,11 @@ impl Crawl {
         &self.meter
     }
 
+    /// Takes the runtime of its tasks, which ends with the crawl.
+    pub(super) fn keep_runtime(&self, runtime: Runtime) {
+        *self.runtime.lock() = Some(runtime);
+    }
+
     /// Ends the crawl at once and saves nothing, as a kill would.
     pub fn abandon(self) {
         self.shared.lifecycle.abandoned.store(true, Relaxed);

@@ -154,21 +154,18 @@ impl Crawl {
             known.save(&options.dir)?;
             Ok((view, settings, state, archive))
         });
-        let (view, settings, state, archive) = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                // The next process may begin at once.
-                runtime.block_on(coordinator.leave((id, joining.process), true, false, None));
-                return Err(error);
-            }
+        // If this process cannot start, the next one may begin at once.
+        let process = joining.process;
+        let leave = |_: &AgentError| {
+            runtime.block_on(coordinator.leave((id, process), true, false, None));
         };
+        let (view, settings, state, archive) = opened.inspect_err(leave)?;
         let view_file = options.dir.join(CLUSTER_VIEW_FILE);
 
         // The first messages: the lease, and the view to which it belongs.
         inbox.offer(InboundMsg::Leased(leased_until));
         inbox.offer(InboundMsg::View(view));
         let outgoing = outgoing(id, trust.clone(), &runtime, &inbox, clock);
-        let process = joining.process;
         let name = known.name.clone();
         let session = ClusterSession {
             coordinator: coordinator.clone(),
@@ -178,7 +175,7 @@ impl Crawl {
             address,
             _server: server,
         };
-        let build = Build { settings, clock, state, archive, runtime };
+        let build = Build { settings, clock, state, archive };
         let (status, for_member) = (control.status.clone(), outgoing.clone());
         let lease_task = LeaseTask {
             me: id,
@@ -188,6 +185,7 @@ impl Crawl {
             inbox: inbox.clone(),
         };
         let crawl = build.crawl(
+            &runtime,
             SeedCounts::default(),
             Some(session),
             Some(lease_task),
@@ -204,7 +202,8 @@ impl Crawl {
                 };
                 Replication::Cluster(Box::new(ClusterReplication::new(parts, outbox)))
             },
-        )?;
+        );
+        let crawl = crawl.inspect_err(leave)?;
         crawl.shared.live.begin(revision);
         crawl.meter.add_cluster(ClusterSources {
             me: id,
@@ -255,11 +254,10 @@ impl Crawl {
             coordinator_clock: access.clock,
             auth: trust.auth,
         };
-        if let Some(runtime) = crawl.runtime.lock().as_ref() {
-            runtime.spawn(robots.run());
-            runtime.spawn(crawl.shared.fetch_deadline.clone().watch(crawl.shared.clock));
-            runtime.spawn(heartbeat.run());
-        }
+        runtime.spawn(robots.run());
+        runtime.spawn(crawl.shared.fetch_deadline.clone().watch(crawl.shared.clock));
+        runtime.spawn(heartbeat.run());
+        crawl.keep_runtime(runtime);
         Ok(crawl)
     }
 }

@@ -38,7 +38,9 @@ impl Crawl {
         let runtime = fetcher_runtime()?;
         let state = CrawlState::open((home, disk), &settings)?;
         let archive = open_archive(&state.home, &state.disk, &settings)?;
-        let build = Build { settings, clock, state, archive, runtime };
-        build.crawl(known, None, None, |_, _| Replication::Solo)
+        let build = Build { settings, clock, state, archive };
+        let crawl = build.crawl(&runtime, known, None, None, |_, _| Replication::Solo)?;
+        crawl.keep_runtime(runtime);
+        Ok(crawl)
     }
 }

@@ -13,8 +13,11 @@ use std::path::Path;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Pause between two checks of the free space, and between two attempts to join with a full disk.
+/// Pause between two checks of the free space, and the first one between two attempts to join with a full
+/// disk.
 const SPACE_PAUSE: Duration = Duration::from_secs(1);
+/// Maximum pause between two such attempts: each may be a new view of the cluster.
+const SPACE_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The steps of an agent that joins. Each is repeated until it succeeds, is refused, or `stop` is
 /// cancelled.
@@ -77,16 +80,22 @@ pub fn retry_until_space<T, E: Display>(
     is_full: fn(&E) -> bool,
     mut join: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut warned = false;
+    let mut pause = SPACE_PAUSE;
     loop {
         let error = match join() {
             Err(error) if is_full(&error) && !stop.is_cancelled() => error,
             joined => return joined,
         };
-        if !std::mem::replace(&mut warned, true) {
-            tracing::warn!(%error, "the disk is full; the agent joins when there is free space");
+        tracing::warn!(
+            %error,
+            "the disk is full; the agent joins when there is free space, and tries again in {pause:?}"
+        );
+        let mut left = pause;
+        while !left.is_zero() && !stop.is_cancelled() {
+            std::thread::sleep(SPACE_PAUSE);
+            left = left.saturating_sub(SPACE_PAUSE);
         }
-        std::thread::sleep(SPACE_PAUSE);
+        pause = (2 * pause).min(SPACE_PAUSE_MAX);
     }
 }
 

@@ -44,7 +44,8 @@ pub use family::Family;
 pub use free_space::{check_writable, free_space};
 pub use group_state::GroupState;
 
-use std::io::{self, ErrorKind};
+use crivello_common::runtime::is_disk_full;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A value of a column family.
@@ -156,11 +157,8 @@ impl OpenError {
     /// Returns true if more space on the disk would solve the problem.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         match self {
-            Self::Write { source, .. } => {
-                matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-            }
+            Self::Write { source, .. } => is_disk_full(source.kind()),
             Self::Disk(error) => error.is_full(),
             Self::Refused(_) | Self::Broken(_) => false,
         }
@@ -178,11 +176,15 @@ fn hint(error: &rocksdb::Error) -> &'static str {
     }
 }
 
+/// What the messages of RocksDB say when [`is_disk_full`] is true: it has no code for all three.
+const FULL: [&str; 3] = ["no space", "quota exceeded", "file too large"];
+
 impl DiskError {
     /// Returns true if more space on the disk would solve the problem.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let Self::Database { source, .. } = self else { return false };
-        source.to_string().to_lowercase().contains("no space")
+        let text = source.to_string().to_lowercase();
+        FULL.iter().any(|full| text.contains(full))
     }
 }
