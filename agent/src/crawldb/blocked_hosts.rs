@@ -7,7 +7,7 @@
 //! resolved.
 
 use super::frontier::Frontier;
-use crate::messages::{BlockCount, HostTurn};
+use crate::messages::{BlockCount, SchedulePlace};
 use crate::storage::values::HostRow;
 use crate::storage::{DiskError, Family, Row, keys};
 use crivello_common::config::{BlockEntry, Blocklist, Live, Politeness};
@@ -184,7 +184,7 @@ impl BlockedHosts {
             n_rows += 1;
             let row = HostRow::decode(value)?;
             // Agents that fetch other groups drop the hosts of those groups.
-            if let Some(HostTurn { at, .. }) = row.scheduled {
+            if let Some(SchedulePlace { at, .. }) = row.scheduled {
                 if self.has(&row.name) {
                     blocked.push(host);
                 } else if self.sooner && at > now && self.falls_due_earlier(&row) {

@@ -243,25 +243,25 @@ impl CrawlDb {
                 entry.parked = false;
                 entry.reschedule = true;
             }
-            let turn = entry.turn(now).filter(|_| !is_shut(host.group));
+            let place = entry.place(now).filter(|_| !is_shut(host.group));
             let comes_back = entry.reschedule && !entry.on_workbench;
             entry.reschedule &= entry.on_workbench;
-            let old = std::mem::replace(&mut entry.row.scheduled, turn);
-            let counted = if turn.is_some() { entry.row.queued } else { 0 };
+            let old = std::mem::replace(&mut entry.row.scheduled, place);
+            let counted = if place.is_some() { entry.row.queued } else { 0 };
             totals.own_queued += counted;
             totals.own_queued -= std::mem::replace(&mut entry.counted, counted);
-            if old != turn {
+            if old != place {
                 if let Some(old) = old {
                     batch.delete(Family::Schedule, &keys::schedule(old, host));
                 }
-                if let Some(turn) = turn {
-                    batch.put(Family::Schedule, &keys::schedule(turn, host), &[]);
+                if let Some(place) = place {
+                    batch.put(Family::Schedule, &keys::schedule(place, host), &[]);
                 }
             }
             // Also for a host that returns before it is due: `serve` has passed the key that it
             // keeps.
-            if let Some(turn) = turn.filter(|_| comes_back || old != turn) {
-                self.server.include(turn, host);
+            if let Some(place) = place.filter(|_| comes_back || old != place) {
+                self.server.include(place, host);
             }
             batch.put(Family::Hosts, &keys::host(host), &entry.row.encode());
             changes.host(host, &entry.row);

@@ -421,8 +421,8 @@ fn delete_host(
     row: &HostRow,
 ) -> Result<(), DiskError> {
     frontier.totals.hosts -= 1;
-    if let Some(turn) = row.scheduled {
-        batch.delete(Family::Schedule, &keys::schedule(turn, host));
+    if let Some(place) = row.scheduled {
+        batch.delete(Family::Schedule, &keys::schedule(place, host));
     }
     let counted = frontier.hosts.get(host).map_or(row.counts_as(), |entry| entry.counted_as);
     frontier.hosts.forget(host);

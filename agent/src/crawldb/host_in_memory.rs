@@ -2,7 +2,7 @@
 //! commit, or is touched by the current commit.
 
 use super::join::join_states;
-use crate::messages::{Finder, HostTurn, QueueKey, QueueKind};
+use crate::messages::{Finder, QueueKey, QueueKind, SchedulePlace};
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;
@@ -19,7 +19,7 @@ pub struct HostInMemory {
     pub dirty: bool,
     /// True if the workbench holds the host.
     pub on_workbench: bool,
-    /// True if the host's key in `schedule` may have the wrong turn.
+    /// True if the host's key in `schedule` may be the wrong one.
     pub reschedule: bool,
     /// True if the workbench may fetch only what was fetched before.
     pub only_again: bool,
@@ -198,17 +198,17 @@ impl HostInMemory {
         self.row.queued.saturating_sub(self.checked_out.len() as u64)
     }
 
-    /// Returns the turn for the host's row in `schedule`. It is set whenever the queue is not
+    /// Returns the place of the host in `schedule`. It is set whenever the queue is not
     /// empty, so that a restart finds the host.
     #[must_use]
-    pub fn turn(&self, now: Timestamp) -> Option<HostTurn> {
+    pub fn place(&self, now: Timestamp) -> Option<SchedulePlace> {
         let stays = self.on_workbench || !self.reschedule;
         match self.row.scheduled {
             _ if self.row.queued == 0 => None,
-            Some(turn) if stays => Some(turn),
+            Some(place) if stays => Some(place),
             _ => {
                 let class = self.row.score.class();
-                Some(HostTurn { class, at: self.row.state.next.max(now) })
+                Some(SchedulePlace { class, at: self.row.state.next.max(now) })
             }
         }
     }

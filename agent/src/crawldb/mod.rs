@@ -34,6 +34,7 @@ mod recrawl;
 mod refetch;
 mod reorder;
 mod roles;
+mod schedule_scan;
 mod serve;
 mod shares;
 mod sieve;
@@ -47,7 +48,7 @@ pub use recent::RecentKeys;
 pub use recrawl::RecrawlState;
 pub use refetch::archived;
 pub use roles::{RoleCounts, count_roles};
-pub use serve::MayFetch;
+pub use schedule_scan::MayFetch;
 pub use shares::refuse;
 pub use sieve::{
     BlockedBloom, Bloom, Fingerprinter, Lookup, Losses, Memory, RocksSeen, SeenSet, SieveCounts,

@@ -6,43 +6,22 @@ use super::changes::is_limit;
 use super::frontier::Frontier;
 use super::group_jobs::GroupJobs;
 use super::host_in_memory::{HostInMemory, QueueCursors};
+use super::schedule_scan::{MayFetch, SKIPPED_MAX, ScheduleScan};
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
 use crate::messages::{
-    DueHost, Finder, HostClass, HostTurn, QueueKey, QueueKind, Queued, RobotsRecord, ToWorkbench,
+    DueHost, Finder, QueueKey, QueueKind, Queued, RobotsRecord, SchedulePlace, ToWorkbench,
 };
 use crate::storage::values::decode_queued;
 use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::discard::Discard;
-use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Hosts that fall due within this time are handed over early.
-const HORIZON: Duration = Duration::from_secs(2);
-/// Maximum number of hosts per scan of `schedule`.
-const HOSTS_AT_ONCE: usize = 512;
-/// Number of rows of `schedule` that one scan skips at most, so that commits and peer leases go on.
-const SKIPPED_MAX: usize = 4_096;
-/// Number of rows of each class that are read to see how many hosts are due. More rows of hosts on the
-/// workbench may lie before them, until the next scan has passed these.
-const LOOKED_AT_MAX: usize = 256;
 /// Delay before another look at a host whose domain has no pages left to reserve.
 const RESERVATION_WAIT: Duration = Duration::from_secs(1);
-
-/// A key of `schedule`.
-type ScheduleKey = [u8; keys::SCHEDULE];
-
-/// Turns of the classes of hosts, repeated as long as hosts of all classes wait.
-const TURNS: [HostClass; 16] = {
-    use HostClass::{First as A, Last as D, Second as B, Third as C};
-    [A, B, A, C, A, A, B, A, D, A, B, A, C, A, B, A]
-};
-
-/// Returns true if a visit to a group's hosts may begin now. It may read and write roles.
-pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut GroupRows) -> Result<bool, DiskError>;
 
 /// The requests of the workbench, and the scan of `schedule` that answers them.
 #[derive(Debug)]
@@ -55,32 +34,8 @@ pub(super) struct Server {
     refills: Vec<HostKey>,
     /// Hosts that were requested whatever their next time.
     requested_hosts: Vec<(HostKey, Arc<str>)>,
-    /// Scans of `schedule`, one for each class of hosts.
-    scans: [ClassScan; HostClass::ALL.len()],
-    /// Index in [`TURNS`] of the next turn.
-    next_turn: usize,
+    scan: ScheduleScan,
     window_urls_max: u64,
-}
-
-/// Scan of the hosts of one class in `schedule`.
-#[derive(Debug)]
-struct ClassScan {
-    class: HostClass,
-    /// Start of the next scan. Earlier hosts are on the workbench, or wait for an event that moves the
-    /// cursor back.
-    cursor: ScheduleKey,
-    /// First key that was skipped because its group may not be fetched.
-    first_skipped: Option<ScheduleKey>,
-    /// First key that was skipped because its host has only URLs that were never fetched, while the
-    /// limit of pages is reached.
-    first_new: Option<ScheduleKey>,
-}
-
-impl ClassScan {
-    fn new(class: HostClass) -> Self {
-        let cursor = keys::start_of_class(class);
-        Self { class, cursor, first_skipped: None, first_new: None }
-    }
 }
 
 impl Server {
@@ -90,8 +45,7 @@ impl Server {
             wanted: 0,
             refills: Vec::new(),
             requested_hosts: Vec::new(),
-            scans: HostClass::ALL.map(ClassScan::new),
-            next_turn: 0,
+            scan: ScheduleScan::new(),
             window_urls_max,
         }
     }
@@ -119,10 +73,9 @@ impl Server {
         self.requested = true;
     }
 
-    /// Makes the next scan include a host with this turn.
-    pub fn include(&mut self, turn: HostTurn, host: HostKey) {
-        let scan = &mut self.scans[turn.class as usize];
-        scan.cursor = keys::schedule(turn, host).min(scan.cursor);
+    /// Makes the next scan include a host at this place.
+    pub fn include(&mut self, place: SchedulePlace, host: HostKey) {
+        self.scan.include(place, host);
     }
 
     /// Answers the workbench's requests, as far as hosts are due and `may_fetch` allows it. Returns
@@ -150,7 +103,7 @@ impl Server {
         let refills = std::mem::take(&mut self.refills);
         // The turn of a host ends with its window if another one waits, and there is no place for it.
         let mut n_waiting = match self.wanted {
-            0 => self.count_due(frontier, now, refills.len())?,
+            0 => self.scan.count_due(frontier, now, refills.len())?,
             _ => 0,
         };
         for host in refills {
@@ -182,22 +135,23 @@ impl Server {
                 next = Some(now);
                 break;
             }
-            let due = self.find_due(frontier, group_rows, now, may_fetch)?;
+            let due = self.scan.find_due(frontier, group_rows, now, may_fetch, self.wanted)?;
+            self.requested |= due.is_cut();
             next = due.later;
             if due.hosts.is_empty() {
                 break;
             }
             let hosts: Vec<HostKey> = due.hosts.iter().map(|&(_, host)| host).collect();
             frontier.hosts.load(&hosts)?;
-            for (turn, host) in due.hosts {
+            for (place, host) in due.hosts {
                 if self.wanted == 0 {
                     // Earlier hosts counted as several. The next scan finds this one again.
-                    self.include(turn, host);
+                    self.include(place, host);
                     continue;
                 }
-                match self.check_out_host(frontier, blocked, (turn, host), now)? {
+                match self.check_out_host(frontier, blocked, (place, host), now)? {
                     Some(note) => {
-                        self.next_turn = (self.next_turn + 1) % TURNS.len();
+                        self.scan.end_turn();
                         self.wanted = self.wanted.saturating_sub(note.counts_as());
                         out.push(ToWorkbench::Due(Box::new(note)));
                     }
@@ -213,83 +167,15 @@ impl Server {
     /// reached.
     pub fn set_only_again(&mut self, frontier: &mut Frontier, only_again: bool) {
         if std::mem::replace(&mut frontier.only_again, only_again) && !only_again {
-            for scan in &mut self.scans {
-                if let Some(first) = scan.first_new.take() {
-                    scan.cursor = scan.cursor.min(first);
-                    self.requested = true;
-                }
-            }
+            self.requested |= self.scan.include_new();
         }
     }
 
     /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
     /// be before.
     pub fn rescan_schedule(&mut self) {
-        for scan in &mut self.scans {
-            if let Some(first) = scan.first_skipped.take() {
-                scan.cursor = scan.cursor.min(first);
-                self.requested = true;
-            }
-        }
+        self.requested |= self.scan.include_skipped();
         self.requested |= !self.requested_hosts.is_empty();
-    }
-
-    /// Returns the next due hosts in `schedule`, and the time of the first one beyond the horizon. The
-    /// classes of hosts share the places by [`TURNS`]; a class without hosts leaves its places to the best
-    /// class that has some. If many rows are skipped, it returns early, and the scan goes on with the next call of
-    /// [`Self::serve`].
-    fn find_due(
-        &mut self,
-        frontier: &Frontier,
-        group_rows: &mut GroupRows,
-        now: Timestamp,
-        mut may_fetch: MayFetch<'_>,
-    ) -> Result<DueHosts, DiskError> {
-        let most = HOSTS_AT_ONCE.min(self.wanted as usize);
-        let mut shares = [0; HostClass::ALL.len()];
-        for turn in 0..most {
-            shares[TURNS[(self.next_turn + turn) % TURNS.len()] as usize] += 1;
-        }
-        let mut found = DueHosts::default();
-        let mut has_more = [true; HostClass::ALL.len()];
-        for is_rest in [false, true] {
-            for (i, scan) in self.scans.iter_mut().enumerate() {
-                if !has_more[i] {
-                    continue;
-                }
-                let room = if is_rest { most - found.hosts.len() } else { shares[i] };
-                let rules = (&mut *group_rows, &mut may_fetch);
-                has_more[i] = scan.find(frontier, rules, now, room, &mut found)?;
-            }
-        }
-        found.hosts = in_turn_of_classes(found.hosts, self.next_turn);
-        self.requested |= found.n_skipped >= SKIPPED_MAX;
-        Ok(found)
-    }
-
-    /// Returns the number of due hosts that are not on the workbench, at most `most`. It counts a host of
-    /// which nothing can be fetched at the moment until a scan has passed it.
-    fn count_due(
-        &self,
-        frontier: &Frontier,
-        now: Timestamp,
-        most: usize,
-    ) -> Result<usize, DiskError> {
-        let mut n_due = 0;
-        for scan in &self.scans {
-            if n_due == most {
-                break;
-            }
-            let (mut n_rows, end) = (0, keys::end_of_class(scan.class));
-            frontier.disk.walk(Family::Schedule, &scan.cursor, &end, |key, _| {
-                let (turn, host) = keys::read_schedule(key)?;
-                n_rows += 1;
-                let is_due = turn.at <= now;
-                n_due += usize::from(is_due && !is_taken(frontier, host));
-                Ok(is_due && n_due < most && n_rows < LOOKED_AT_MAX)
-            })?;
-        }
-        Ok(n_due)
     }
 
     /// Checks a host out to the workbench; `None` if nothing of it can be fetched at the moment.
@@ -297,7 +183,7 @@ impl Server {
         &mut self,
         frontier: &mut Frontier,
         blocked: &BlockedHosts,
-        (turn, host): (HostTurn, HostKey),
+        (place, host): (SchedulePlace, HostKey),
         now: Timestamp,
     ) -> Result<Option<DueHost>, DiskError> {
         let Some(entry) = frontier.hosts.get(host) else { return Ok(None) };
@@ -340,9 +226,7 @@ impl Server {
             if !entry.checked_out.is_empty() {
                 entry.parked = true;
             } else if only_again {
-                let first = &mut self.scans[turn.class as usize].first_new;
-                let key = keys::schedule(turn, host);
-                *first = Some(first.map_or(key, |first| first.min(key)));
+                self.scan.skip_new(place, host);
             } else {
                 let what = "the queue of a host is shorter than its row in `hosts` records";
                 return Err(DiskError::Row { family: "frontier", what });
@@ -417,82 +301,6 @@ impl Server {
             entry.cursors.pass(url.queue_key);
         }
         Ok((urls, entry.available() > 0))
-    }
-}
-
-/// Puts hosts in the order of [`TURNS`] from `next_turn` on. The turn of a class without hosts goes to the best
-/// class that has some.
-fn in_turn_of_classes(
-    hosts: Vec<(HostTurn, HostKey)>,
-    next_turn: usize,
-) -> Vec<(HostTurn, HostKey)> {
-    let n_hosts = hosts.len();
-    let mut classes = HostClass::ALL.map(|_| VecDeque::new());
-    for (turn, host) in hosts {
-        classes[turn.class as usize].push_back((turn, host));
-    }
-    let next = |turn: usize| {
-        let own = classes[TURNS[turn % TURNS.len()] as usize].pop_front();
-        own.or_else(|| classes.iter_mut().find_map(VecDeque::pop_front))
-    };
-    (next_turn..next_turn + n_hosts).filter_map(next).collect()
-}
-
-/// Returns true if a host is on the workbench, or its queue is being discarded.
-fn is_taken(frontier: &Frontier, host: HostKey) -> bool {
-    let entry = frontier.hosts.get(host);
-    entry.is_some_and(|entry| entry.on_workbench || entry.dropping.is_some())
-}
-
-/// Hosts that a scan of `schedule` has found.
-#[derive(Default)]
-struct DueHosts {
-    hosts: Vec<(HostTurn, HostKey)>,
-    /// Time of the first host beyond the horizon.
-    later: Option<Timestamp>,
-    /// Number of rows that were skipped.
-    n_skipped: usize,
-}
-
-impl ClassScan {
-    /// Adds the next due hosts of the class, at most `room`. Returns true if there may be more.
-    fn find(
-        &mut self,
-        frontier: &Frontier,
-        (group_rows, may_fetch): (&mut GroupRows, &mut MayFetch<'_>),
-        now: Timestamp,
-        room: usize,
-        found: &mut DueHosts,
-    ) -> Result<bool, DiskError> {
-        let (mut n_found, mut has_more) = (0, false);
-        let (from, end) = (self.cursor, keys::end_of_class(self.class));
-        frontier.disk.walk(Family::Schedule, &from, &end, |key, _| {
-            let (turn, host) = keys::read_schedule(key)?;
-            if turn.at > now + HORIZON {
-                found.later = Some(found.later.map_or(turn.at, |later| later.min(turn.at)));
-                return Ok(false);
-            }
-            if n_found == room || found.n_skipped >= SKIPPED_MAX {
-                has_more = true;
-                return Ok(false);
-            }
-            self.cursor = successor(key);
-            if is_taken(frontier, host) {
-                found.n_skipped += 1;
-                return Ok(true);
-            }
-            if may_fetch(host.group, group_rows)? {
-                n_found += 1;
-                found.hosts.push((turn, host));
-            } else {
-                let key = keys::schedule(turn, host);
-                let first = &mut self.first_skipped;
-                *first = Some(first.map_or(key, |first| first.min(key)));
-                found.n_skipped += 1;
-            }
-            Ok(true)
-        })?;
-        Ok(has_more)
     }
 }
 
@@ -591,13 +399,4 @@ fn due_without_urls(
         resolved: entry.row.resolved,
         answered: entry.row.answered,
     }
-}
-
-/// Returns the first key of `schedule` after `key`.
-fn successor(key: &[u8]) -> ScheduleKey {
-    let mut next = [0; keys::SCHEDULE];
-    let n = key.len().min(next.len());
-    next[..n].copy_from_slice(&key[..n]);
-    keys::increment(&mut next);
-    next
 }

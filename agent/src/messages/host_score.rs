@@ -1,4 +1,4 @@
-//! Score of a host, and its turn among the hosts that wait for a visit.
+//! Score of a host, its class by the score, and its place among the hosts that wait for a visit.
 
 use crivello_common::closed_set;
 use crivello_common::time::Timestamp;
@@ -55,9 +55,9 @@ closed_set! {
     }
 }
 
-/// Turn of a host that waits for a visit: its place in `schedule`.
+/// Place in `schedule` of a host that waits for a visit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct HostTurn {
+pub struct SchedulePlace {
     /// Class, as of the time at which the host began to wait.
     pub class: HostClass,
     /// Time at which the host may be visited.

@@ -57,7 +57,7 @@ pub use found::Found;
 pub use frontier_workbench::{ToFrontier, ToWorkbench};
 pub use group_role::{GroupRole, Role, RoleRows};
 pub use handoff::{OwnershipMessage, TransferKind};
-pub use host_score::{HostClass, HostScore, HostTurn};
+pub use host_score::{HostClass, HostScore, SchedulePlace};
 pub use host_snapshot::{
     AddressSnapshot, HostSnapshot, IpLeaseState, SnapshotPhase, VisitInFlight,
 };

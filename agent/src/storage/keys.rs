@@ -1,7 +1,7 @@
 //! Keys of the column families; see the table in [`super`].
 
 use super::{DiskError, Family, RowReader};
-use crate::messages::{HostClass, HostTurn, QueueKey, QueueKind};
+use crate::messages::{HostClass, QueueKey, QueueKind, SchedulePlace};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
@@ -126,9 +126,9 @@ pub fn read_frontier(key: &[u8]) -> Result<(HostKey, QueueKey), DiskError> {
 
 /// Returns a key of `schedule`.
 #[must_use]
-pub fn schedule(turn: HostTurn, of: HostKey) -> [u8; SCHEDULE] {
-    let turn_bytes: [u8; 9] = join([turn.class.code()], turn.at.0.to_be_bytes());
-    join(turn_bytes, host(of))
+pub fn schedule(place: SchedulePlace, of: HostKey) -> [u8; SCHEDULE] {
+    let place_bytes: [u8; 9] = join([place.class.code()], place.at.0.to_be_bytes());
+    join(place_bytes, host(of))
 }
 
 /// Returns a bound below all keys of [`schedule`] with this class.
@@ -143,16 +143,16 @@ pub const fn end_of_class(class: HostClass) -> [u8; 1] {
     [class.code() + 1]
 }
 
-/// Returns the turn and the host in a key of [`schedule`].
+/// Returns the place and the host in a key of [`schedule`].
 ///
 /// # Errors
 /// [`DiskError::Row`] if the key is malformed.
-pub fn read_schedule(key: &[u8]) -> Result<(HostTurn, HostKey), DiskError> {
+pub fn read_schedule(key: &[u8]) -> Result<(SchedulePlace, HostKey), DiskError> {
     let mut r = RowReader(key);
     let class = r.byte().and_then(HostClass::from_code);
     let at = r.array().map(|at| Timestamp(u64::from_be_bytes(at)));
-    let turn = class.zip(at).map(|(class, at)| HostTurn { class, at });
-    part(Family::Schedule, turn.zip(read_host(r.rest())))
+    let place = class.zip(at).map(|(class, at)| SchedulePlace { class, at });
+    part(Family::Schedule, place.zip(read_host(r.rest())))
 }
 
 /// Returns a key of `due`.
@@ -224,9 +224,9 @@ mod tests {
         ) {
             let place = |(class, at, group, host): (u8, u64, u64, u64)| {
                 let class = HostClass::from_code(class % 4).unwrap();
-                (HostTurn { class, at: Timestamp(at) }, host_key(group, host))
+                (SchedulePlace { class, at: Timestamp(at) }, host_key(group, host))
             };
-            let key = |(turn, host)| schedule(turn, host);
+            let key = |(place, host)| schedule(place, host);
             let (a, b) = (place(a), place(b));
             prop_assert_eq!(a.cmp(&b), key(a).cmp(&key(b)));
             prop_assert_eq!(read_schedule(&key(a)).unwrap(), a);

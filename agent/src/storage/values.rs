@@ -2,8 +2,8 @@
 
 use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
 use crate::messages::{
-    Finder, HostClass, HostScore, HostTurn, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind,
-    Queued, Revisit, RobotsRecord, read_seconds,
+    Finder, HostClass, HostScore, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind, Queued, Revisit,
+    RobotsRecord, SchedulePlace, read_seconds,
 };
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -328,8 +328,8 @@ pub struct HostRow {
     pub bytes: u64,
     /// Reason why new URLs of this host are refused, if they are.
     pub closed: Option<Discard>,
-    /// The turn in its key of `schedule`, if it has one.
-    pub scheduled: Option<HostTurn>,
+    /// The place in its key of `schedule`, if it has one.
+    pub scheduled: Option<SchedulePlace>,
     /// Score, as of what this agent has fetched.
     pub score: HostScore,
     /// True if `robots` has rows of the host.
@@ -357,8 +357,8 @@ impl HostRow {
             .number(self.pages)
             .number(self.bytes)
             .number(closed_number(self.closed))
-            .number(self.scheduled.map_or(0, |turn| turn.at.0))
-            .byte(self.scheduled.map_or(0, |turn| turn.class.code()))
+            .number(self.scheduled.map_or(0, |place| place.at.0))
+            .byte(self.scheduled.map_or(0, |place| place.class.code()))
             .number(self.score.0.into())
             .byte(u8::from(self.robots))
             .byte(merit_byte(self.finder, self.resolved, self.answered))
@@ -382,7 +382,7 @@ impl Row for HostRow {
             pages: r.number()?,
             bytes: r.number()?,
             closed: read_closed(r)?,
-            scheduled: read_turn(r)?,
+            scheduled: read_place(r)?,
             score: HostScore(r.number()?.try_into().ok()?),
             robots: r.byte()? != 0,
             ..Self::default()
@@ -394,10 +394,10 @@ impl Row for HostRow {
     }
 }
 
-/// Reads the turn of a host; `Some(None)` if it has none.
-fn read_turn(r: &mut RowReader<'_>) -> Option<Option<HostTurn>> {
+/// Reads the place of a host; `Some(None)` if it has none.
+fn read_place(r: &mut RowReader<'_>) -> Option<Option<SchedulePlace>> {
     let (at, class) = (Timestamp(r.number()?), HostClass::from_code(r.byte()?)?);
-    Some((at.0 > 0).then_some(HostTurn { class, at }))
+    Some((at.0 > 0).then_some(SchedulePlace { class, at }))
 }
 
 impl HostRow {

@@ -7,8 +7,8 @@ use crate::target::{FuzzTarget, MemoryBound};
 use bytes::Bytes;
 use crivello_agent::crawldb::Totals;
 use crivello_agent::messages::{
-    ChangeSignal, Fact, Finder, GroupRole, HostClass, HostRequest, HostTurn, LastCapture, LinkKind,
-    QueueKey, Queued, Revisit, RobotsRecord, Role, SignalSource, Validators,
+    ChangeSignal, Fact, Finder, GroupRole, HostClass, HostRequest, LastCapture, LinkKind, QueueKey,
+    Queued, Revisit, RobotsRecord, Role, SchedulePlace, SignalSource, Validators,
 };
 use crivello_agent::storage::group_row::GroupRow;
 use crivello_agent::storage::values::{
@@ -119,8 +119,8 @@ fn key(key: &[u8]) {
                 || host.host.0 == u64::MAX
         );
     }
-    if let Ok((turn, host)) = keys::read_schedule(key) {
-        assert_eq!(keys::schedule(turn, host)[..], key[..keys::SCHEDULE]);
+    if let Ok((place, host)) = keys::read_schedule(key) {
+        assert_eq!(keys::schedule(place, host)[..], key[..keys::SCHEDULE]);
     }
     if let Ok((at, url)) = keys::read_due(key) {
         assert_eq!(keys::due(at, url)[..], key[..keys::DUE]);
@@ -230,8 +230,8 @@ fn samples() -> Vec<Vec<u8>> {
     let fetched = UrlOutcome::Fetched { at, status: 200, record: Some((3, 1 << 33)), page };
     let mut host_row = HostRow { name: "a.example".into(), queued: 9, ..HostRow::default() };
     host_row.state.failures.count(Failure::Tls);
-    let turn = HostTurn { class: HostClass::Third, at };
-    host_row.scheduled = Some(turn);
+    let place = SchedulePlace { class: HostClass::Third, at };
+    host_row.scheduled = Some(place);
     let mut group_row = GroupRow::default();
     group_row.pages = 300;
     group_row.change(Finder::OWN, |taken| taken.add_url(70));
@@ -256,7 +256,7 @@ fn samples() -> Vec<Vec<u8>> {
         (8, ArchivePosition { file, warc_len: 1 << 30, index_len: 70 }.to_bytes()),
         (9, totals.encode()),
         (11, keys::frontier(host, queue_key).to_vec()),
-        (11, keys::schedule(turn, host).to_vec()),
+        (11, keys::schedule(place, host).to_vec()),
         (11, keys::due(at, UrlKey { group, url: hash }).to_vec()),
         (11, keys::robots(host, origin).to_vec()),
     ];

@@ -4,7 +4,7 @@ mod case;
 
 use super::*;
 use crate::messages::{
-    HostClass, HostTurn, IpLeaseState, RobotsRecord, SnapshotPhase, VisitInFlight,
+    HostClass, IpLeaseState, RobotsRecord, SchedulePlace, SnapshotPhase, VisitInFlight,
 };
 use case::{HTTP, NOW, case, expect, record, secs};
 use crivello_common::config::{DomainDelay, Settings};
@@ -214,7 +214,7 @@ fn rules_are_explained_with_their_parameters() {
     expect(&new, "due", secs(0), &["is requested first: it is not known yet"]);
     let moved = case(|c| {
         c.workbench = None;
-        c.row().scheduled = Some(HostTurn { class: HostClass::First, at: NOW + secs(7) });
+        c.row().scheduled = Some(SchedulePlace { class: HostClass::First, at: NOW + secs(7) });
     });
     expect(&moved, "group-moved", secs(7), &["has just moved to this agent"]);
 }
@@ -283,7 +283,7 @@ fn a_host_that_is_due_names_the_step_it_waits_for() {
     let on_disk = case(|c| {
         c.workbench = None;
         c.row().state.next = NOW - secs(4);
-        c.row().scheduled = Some(HostTurn { class: HostClass::Third, at: NOW - secs(4) });
+        c.row().scheduled = Some(SchedulePlace { class: HostClass::Third, at: NOW - secs(4) });
         c.crawl.hosts_in_memory = 7;
     });
     expect(
