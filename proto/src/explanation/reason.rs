@@ -2,7 +2,7 @@
 
 use super::url::meaning;
 use crate::v1::wait::{Reason, RobotsUnreachable};
-use crate::v1::{DueStep, HostStatus, RobotsNeed, Wait, wait};
+use crate::v1::{DueStep, HostClass, HostStatus, RobotsNeed, Wait, wait};
 use crivello_common::format::{count, duration, exact_delay, plural, times};
 use crivello_common::time::Timestamp;
 use std::collections::BTreeMap;
@@ -257,11 +257,11 @@ fn due_text(next: u64, due: &wait::Due, now: Timestamp) -> String {
         DueStep::Memory => {
             let hosts = plural(due.hosts_in_memory, "host");
             let waits = format!("{since}, on disk: it waits for room among the {hosts} in memory");
-            let share = match due.host_class {
-                0 => return waits,
-                1 => "three quarters",
-                2 => "half",
-                _ => "a quarter",
+            let share = match due.host_class() {
+                HostClass::Unspecified | HostClass::First => return waits,
+                HostClass::Second => "three quarters",
+                HostClass::Third => "half",
+                HostClass::Last => "a quarter",
             };
             format!(
                 "{waits}. It has fewer turns than others, because fewer than {share} of its fetches \

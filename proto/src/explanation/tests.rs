@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::v1::wait::{self, Reason};
-use crate::v1::{DueStep, RobotsFirst, RobotsNeed, RobotsRule, ScopeRule, Wait, url_status};
+use crate::v1::{
+    DueStep, HostClass, RobotsFirst, RobotsNeed, RobotsRule, ScopeRule, Wait, url_status,
+};
 use crivello_common::view::{AgentId, View};
 use serde_json::{Value, json};
 
@@ -278,7 +280,7 @@ fn the_json_of_an_explanation_has_names_and_readable_times() {
     let due = wait::Due {
         step: DueStep::Memory.into(),
         hosts_in_memory: 7,
-        host_class: 0,
+        host_class: HostClass::First.into(),
         visits_max: 9,
     };
     host.wait = Some(Wait {
@@ -310,7 +312,7 @@ fn the_json_of_an_explanation_has_names_and_readable_times() {
         "reason": "due",
         "step": "memory",
         "hosts_in_memory": 7,
-        "host_class": 0,
+        "host_class": "first",
         "visits_max": 9,
     });
     assert_eq!(answer["host"]["wait"], wait);
