@@ -70,53 +70,54 @@ doc: setup
 bench: setup
 	$(CARGO) bench --workspace --exclude crivello-tests $(if $(BENCH),$(BENCH),--bench '*')
 
+# The whole workspace, because its crates are then built with the same features as for `make test`.
 ## bench-crawl  CPU per page over 100,000 simulated pages, compared with a floor measured in the same run
 bench-crawl: build
-	$(CARGO) bench -p crivello-tests --bench crawl
+	$(CARGO) bench --workspace --bench crawl
 
 ## bench-cluster  CPU and bytes per page with 1, 2, 4, 8 agents, compared with as many independent crawlers
 bench-cluster: build
-	$(CARGO) bench -p crivello-tests --bench cluster
+	$(CARGO) bench --workspace --bench cluster
 
 ## bench-traces  CPU per page with tracing of URLs off, at the default rate, and of all URLs
 bench-traces: build
-	$(CARGO) bench -p crivello-tests --bench traces
+	$(CARGO) bench --workspace --bench traces
 
 ## bench-connections  CPU per page with kept-alive and new connections, plain and TLS, each compared with a floor
 bench-connections: build
-	$(CARGO) bench -p crivello-tests --bench connections
+	$(CARGO) bench --workspace --bench connections
 
 ## bench-sieve  all implementations of the sieve over the same links (CRIVELLO_BENCH_URLS sets the number of URLs)
 bench-sieve: setup
-	$(CARGO) bench -p crivello-agent --bench sieve_bodies
+	$(CARGO) bench --workspace --bench sieve_bodies
 
 ## bench-hosts  visits per second, bytes per host and waits with 1,000,000 hosts, up to 100,000 on the workbench
 bench-hosts: setup
-	$(CARGO) bench -p crivello-agent --bench hosts
+	$(CARGO) bench --workspace --bench hosts
 
 ## bench-admission  instructions for each link, from the page to the commit, counted by callgrind (needs valgrind)
 bench-admission: setup
-	$(CARGO) bench -p crivello-agent --bench admission
+	$(CARGO) bench --workspace --bench admission
 
 ## bench-groups  take-over and copying of the groups of a dead agent (CRIVELLO_BENCH_GROUPS sets the number)
 bench-groups: setup
-	$(CARGO) bench -p crivello-agent --bench groups
+	$(CARGO) bench --workspace --bench groups
 
 ## bench-recrawl  bytes on disk, memory and passes of pages that are fetched again (CRIVELLO_BENCH_PAGES sets the number)
 bench-recrawl: setup
-	$(CARGO) bench -p crivello-agent --bench recrawl
+	$(CARGO) bench --workspace --bench recrawl
 
 ## bench-delay  pages per second with delays from 0.25 to 16 s over the same hosts, and shrinking of the front
 bench-delay: build
-	$(CARGO) bench -p crivello-tests --bench delay
+	$(CARGO) bench --workspace --bench delay
 
 ## bench-latency  pages per second with hosts that take 200 ms and rest a second, compared with the possible maximum
 bench-latency: build
-	$(CARGO) bench -p crivello-tests --bench latency
+	$(CARGO) bench --workspace --bench latency
 
 ## bench-soak   two hours at full rate (CRIVELLO_SOAK_MINUTES): checks that memory, rate, queues and files do not drift
 bench-soak: build
-	$(CARGO) bench -p crivello-tests --bench soak
+	$(CARGO) bench --workspace --bench soak
 
 ## bench-peers  CPU per page compared with the spider crate, Scrapy and wget2 on the same simulated web
 bench-peers: build

@@ -276,6 +276,7 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
         | Family::Outbox
         | Family::Meta => {
             table.set_ribbon_filter(10.0);
+            partition(&mut table);
             o.set_write_buffer_size(share(8));
         }
     }
