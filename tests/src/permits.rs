@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use test_size::sized;
 
 /// Number of permits in the pool.
 const POOL: usize = 40;
@@ -26,10 +27,10 @@ pub enum Load {
 }
 
 impl Load {
-    const fn permits(self) -> usize {
+    fn permits(self) -> usize {
         match self {
             Self::Light => POOL / 8,
-            Self::Medium => POOL / 4,
+            Self::Medium => sized(POOL / 5, POOL / 4),
             Self::Half => POOL / 2,
             Self::All => POOL,
         }
