@@ -293,7 +293,8 @@ impl Bench {
         loop {
             let turn = Instant::now();
             progress.print(|| {
-                let (taken, sent) = (n_open * 100 / samples.len().max(1), self.packets.last);
+                let taken = samples.iter().filter(|group| self.has_taken(**group)).count();
+                let (taken, sent) = (taken * 100 / samples.len().max(1), self.packets.last);
                 format!("{:.0?}: {taken} % taken over, {sent} packets sent", begun.elapsed())
             });
             let now = self.now();
