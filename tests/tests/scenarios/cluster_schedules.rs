@@ -35,7 +35,7 @@ fn number(name: &str) -> Option<u64> {
 
 fn run(kind: Kind) {
     let _permits = Permits::take(Load::Half);
-    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or_else(|| sized(100, 300));
+    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or_else(|| sized(50, 300));
     let seeds = number("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
     for seed in seeds {
         let world = World::run(seed, kind);

@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 400, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: test_size::sized(16, 32), max_shrink_iters: 400, ..Default::default() })]
 
     #[test]
     fn nothing_is_lost_and_nothing_is_handed_out_twice(

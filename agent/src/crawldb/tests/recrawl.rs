@@ -462,7 +462,7 @@ fn merged(facts: &[Known], at_once: usize) -> Vec<Option<(u32, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: test_size::sized(24, 48), max_shrink_iters: 200, ..Default::default() })]
 
     /// absent < queued(0) < done(0) < queued(1) < …, whatever the order of the facts.
     #[test]

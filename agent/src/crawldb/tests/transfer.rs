@@ -32,7 +32,7 @@ fn import_all(chunks: &[&[Vec<Fact>]]) -> Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: test_size::sized(12, 24), max_shrink_iters: 200, ..Default::default() })]
 
     #[test]
     fn imported_facts_survive_kills(

@@ -291,7 +291,7 @@ fn open(disk: &Arc<Database>, settings: &Settings) -> CrawlDb {
 
 #[test]
 fn the_simulated_disk_and_the_crawl_database_agree() {
-    let n = sized(20, 60);
+    let n = sized(10, 60);
     let only = std::env::var("CRIVELLO_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     for seed in only.map_or(0..n, |seed: u64| seed..seed + 1) {
         let mut pair = Pair::new(seed);
