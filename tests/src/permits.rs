@@ -30,7 +30,7 @@ impl Load {
     fn permits(self) -> usize {
         match self {
             Self::Light => POOL / 8,
-            Self::Medium => sized(POOL / 5, POOL / 4),
+            Self::Medium => sized(POOL / 6, POOL / 4),
             Self::Half => POOL / 2,
             Self::All => POOL,
         }
