@@ -291,12 +291,12 @@ impl Bench {
         let mut longest_turn = Duration::ZERO;
         let mut progress = Progress(begun);
         loop {
-            let turn = Instant::now();
             progress.print(|| {
                 let taken = samples.iter().filter(|group| self.has_taken(**group)).count();
                 let (taken, sent) = (taken * 100 / samples.len().max(1), self.packets.last);
                 format!("{:.0?}: {taken} % taken over, {sent} packets sent", begun.elapsed())
             });
+            let turn = Instant::now();
             let now = self.now();
             let base = self.begun;
             let clock = move || Timestamp::from_secs(1_000) + base.elapsed();

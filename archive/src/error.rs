@@ -1,6 +1,6 @@
 //! Errors of the archive.
 
-use crivello_common::runtime::is_disk_full;
+use crivello_common::disk_full::is_disk_full;
 use std::io;
 use std::path::{Path, PathBuf};
 

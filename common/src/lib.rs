@@ -14,6 +14,7 @@ pub mod codec;
 pub mod completion;
 pub mod config;
 pub mod discard;
+pub mod disk_full;
 pub mod failure;
 pub mod fields;
 pub mod format;

@@ -22,6 +22,7 @@ use crate::process::duplicates::Duplicates;
 use crate::process::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::shared::Shared;
+use crate::shared::lifecycle::Lifecycle;
 use crate::shared::panic_guard::spawn;
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
@@ -32,6 +33,7 @@ use crivello_common::time::Clock;
 use crossbeam::channel::bounded;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 use tokio::runtime::Runtime;
 
 /// The parts of which a crawl is made.
@@ -43,8 +45,8 @@ pub struct Build {
 }
 
 impl Build {
-    /// Starts the crawl, as a member of a cluster or alone. Its tasks run in `runtime`, which
-    /// [`Crawl::keep_runtime`] gives to it.
+    /// Starts the crawl, as a member of a cluster or alone. Its tasks run in `runtime`; the caller
+    /// must then give that to it with [`Crawl::keep_runtime`].
     pub fn crawl(
         self,
         runtime: &Runtime,
@@ -110,23 +112,20 @@ impl Build {
         };
         let replication = replication(shared.clone(), outbox);
         let writer = Writer::new(shared.clone(), queues.clone(), inbox, stores, replication);
-        let mut threads = vec![
-            spawn(&shared.lifecycle, "writer", move || writer.run())?,
-            spawn(&shared.lifecycle, "scheduler", move || scheduler.run())?,
-        ];
-        let parsers = match settings.fixed.state.parser_threads {
+        let n_parsers = match settings.fixed.state.parser_threads {
             0 => cores(),
             n => n as usize,
         };
-        for n in 0..parsers {
+        let parser = |_| {
             let (fixed, rules, duplicates) =
                 (shared.settings.clone(), rules.clone(), duplicates.clone());
             let processor =
                 ResponseProcessor::new(fixed, &settings.live, hasher, rules, duplicates);
-            let parser =
-                ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor);
-            threads.push(spawn(&shared.lifecycle, &format!("parser-{n}"), move || parser.run())?);
-        }
+            ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor)
+        };
+        let parsers = (0..n_parsers).map(parser).collect();
+        let threads = start_threads(&shared.lifecycle, writer, scheduler, parsers);
+        let threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
         runtime.spawn(trace_export::collect(shared.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());
@@ -144,6 +143,23 @@ impl Build {
             session,
         })
     }
+}
+
+/// Starts the threads of a crawl.
+fn start_threads(
+    lifecycle: &Arc<Lifecycle>,
+    writer: Writer,
+    scheduler: Scheduler,
+    parsers: Vec<ParserThread>,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let mut threads = vec![
+        spawn(lifecycle, "writer", move || writer.run())?,
+        spawn(lifecycle, "scheduler", move || scheduler.run())?,
+    ];
+    for (n, parser) in parsers.into_iter().enumerate() {
+        threads.push(spawn(lifecycle, &format!("parser-{n}"), move || parser.run())?);
+    }
+    Ok(threads)
 }
 
 /// Creates the tokio runtime of the fetchers and of all other tasks.

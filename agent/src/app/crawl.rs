@@ -47,15 +47,14 @@ impl Crawl {
         &self.meter
     }
 
-    /// Takes the runtime of its tasks, which ends with the crawl.
+    /// Takes the runtime of its tasks. It ends with the crawl.
     pub(super) fn keep_runtime(&self, runtime: Runtime) {
         *self.runtime.lock() = Some(runtime);
     }
 
     /// Ends the crawl at once and saves nothing, as a kill would.
     pub fn abandon(self) {
-        self.shared.lifecycle.abandoned.store(true, Relaxed);
-        self.shared.lifecycle.end(Ended::Failed, None);
+        self.shared.lifecycle.abandon();
         self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
             runtime.shutdown_background();

@@ -154,7 +154,7 @@ impl Crawl {
             known.save(&options.dir)?;
             Ok((view, settings, state, archive))
         });
-        // If this process cannot start, the next one may begin at once.
+        // The agent's next process need not wait for the end of the lease if this one cannot start.
         let process = joining.process;
         let leave = |_: &AgentError| {
             runtime.block_on(coordinator.leave((id, process), true, false, None));

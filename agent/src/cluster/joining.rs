@@ -17,7 +17,9 @@ use tokio_util::sync::CancellationToken;
 /// disk.
 const SPACE_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum pause between two such attempts: each may be a new view of the cluster.
-const SPACE_PAUSE_MAX: Duration = Duration::from_secs(60);
+const SPACE_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// Time between two looks at `stop` during such a pause.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The steps of an agent that joins. Each is repeated until it succeeds, is refused, or `stop` is
 /// cancelled.
@@ -71,7 +73,7 @@ impl JoinSteps<'_> {
 }
 
 /// Repeats `join` while there is no space on the disk, until `stop` is cancelled. Opening a database
-/// takes space.
+/// takes space. The pauses between attempts grow.
 ///
 /// # Errors
 /// Those of `join`, except that of a full disk unless `stop` is cancelled.
@@ -91,9 +93,12 @@ pub fn retry_until_space<T, E: Display>(
             "the disk is full; the agent joins when there is free space, and tries again in {pause:?}"
         );
         let mut left = pause;
-        while !left.is_zero() && !stop.is_cancelled() {
-            std::thread::sleep(SPACE_PAUSE);
-            left = left.saturating_sub(SPACE_PAUSE);
+        while !left.is_zero() {
+            if stop.is_cancelled() {
+                return Err(error);
+            }
+            std::thread::sleep(LOOK_EVERY);
+            left = left.saturating_sub(LOOK_EVERY);
         }
         pause = (2 * pause).min(SPACE_PAUSE_MAX);
     }

@@ -54,13 +54,6 @@ struct ClassScan {
     first_new: Option<ScheduleKey>,
 }
 
-impl ClassScan {
-    fn new(class: HostClass) -> Self {
-        let cursor = keys::start_of_class(class);
-        Self { class, cursor, first_skipped: None, first_new: None }
-    }
-}
-
 /// Hosts that a scan of `schedule` has found.
 #[derive(Default)]
 pub(super) struct DueHosts {
@@ -125,7 +118,7 @@ impl ScheduleScan {
     }
 
     /// Returns the next due hosts in `schedule`, at most `wanted`, and the time of the first one beyond the horizon. The
-    /// classes of hosts share the places by [`TURNS`]; a class without hosts leaves its places to the best
+    /// classes of hosts share the room by [`TURNS`]; a class without hosts leaves its room to the best
     /// class that has some. If many rows are skipped, it returns early, and the next call goes on.
     pub fn find_due(
         &mut self,
@@ -207,6 +200,11 @@ fn is_taken(frontier: &Frontier, host: HostKey) -> bool {
 }
 
 impl ClassScan {
+    fn new(class: HostClass) -> Self {
+        let cursor = keys::start_of_class(class);
+        Self { class, cursor, first_skipped: None, first_new: None }
+    }
+
     /// Adds the next due hosts of the class, at most `room`. Returns true if there may be more.
     fn find(
         &mut self,
@@ -246,7 +244,7 @@ impl ClassScan {
     }
 }
 
-/// Adds a key to those of which the first is kept.
+/// Keeps the smaller of `first` and `key`.
 fn add_first(first: &mut Option<ScheduleKey>, key: ScheduleKey) {
     *first = Some(first.map_or(key, |first| first.min(key)));
 }

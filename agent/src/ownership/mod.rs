@@ -128,14 +128,14 @@ impl Ownership {
         living.filter(|agent| agent.id != self.me)
     }
 
-    /// Returns the agents that hold a group in the view in force.
-    fn holders(&self, group: GroupHash) -> ReplicaSet {
+    /// Returns the replica set of a group in the view in force.
+    fn cached(&self, group: GroupHash) -> ReplicaSet {
         self.replica_sets.get(group, self.epoch(), || {
             let owners = self.owners.as_ref();
-            let replica_set: Arc<[AgentId]> =
+            let all: Arc<[AgentId]> =
                 owners.map_or_else(Vec::new, |o| o.replica_set(group, self.replication)).into();
-            let others = replica_set.iter().copied().filter(|&holder| holder != self.me);
-            ReplicaSet { replicas: others.collect(), replica_set }
+            let others = all.iter().copied().filter(|&id| id != self.me).collect();
+            ReplicaSet { all, others }
         })
     }
 
@@ -148,14 +148,14 @@ impl Ownership {
     /// Returns the owner and the replicas of a group.
     #[must_use]
     pub fn replica_set(&self, group: GroupHash) -> Arc<[AgentId]> {
-        self.holders(group).replica_set
+        self.cached(group).all
     }
 
     /// Returns the agents that must have stored a fact of `group` before it is acknowledged,
     /// without this agent.
     #[must_use]
     pub fn replicas(&self, group: GroupHash) -> Arc<[AgentId]> {
-        self.holders(group).replicas
+        self.cached(group).others
     }
 
     /// Returns true if `tag` makes this agent the authority: it has not been declared dead since.

@@ -73,6 +73,12 @@ impl Lifecycle {
         self.ended.notify_all();
     }
 
+    /// Ends the run at once: nothing more is saved, as after a kill.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Relaxed);
+        self.end(Ended::Failed, None);
+    }
+
     /// Waits until the run has ended, at most for `timeout`. Returns its result.
     pub fn wait(&self, timeout: Duration) -> Option<RunEnd> {
         let mut end = self.end.lock();

@@ -222,12 +222,12 @@ mod tests {
             a: (u8, u64, u64, u64),
             b: (u8, u64, u64, u64),
         ) {
-            let place = |(class, at, group, host): (u8, u64, u64, u64)| {
+            let row = |(class, at, group, host): (u8, u64, u64, u64)| {
                 let class = HostClass::from_code(class % 4).unwrap();
                 (SchedulePlace { class, at: Timestamp(at) }, host_key(group, host))
             };
             let key = |(place, host)| schedule(place, host);
-            let (a, b) = (place(a), place(b));
+            let (a, b) = (row(a), row(b));
             prop_assert_eq!(a.cmp(&b), key(a).cmp(&key(b)));
             prop_assert_eq!(read_schedule(&key(a)).unwrap(), a);
             let class = a.0.class;

@@ -44,7 +44,7 @@ pub use family::Family;
 pub use free_space::{check_writable, free_space};
 pub use group_state::GroupState;
 
-use crivello_common::runtime::is_disk_full;
+use crivello_common::disk_full::is_disk_full;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -176,15 +176,12 @@ fn hint(error: &rocksdb::Error) -> &'static str {
     }
 }
 
-/// What the messages of RocksDB say when [`is_disk_full`] is true: it has no code for all three.
-const FULL: [&str; 3] = ["no space", "quota exceeded", "file too large"];
-
 impl DiskError {
-    /// Returns true if more space on the disk would solve the problem.
+    /// Returns true if the same database can go on once there is space. It cannot after an exhausted
+    /// quota: RocksDB recovers from a full disk only.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let Self::Database { source, .. } = self else { return false };
-        let text = source.to_string().to_lowercase();
-        FULL.iter().any(|full| text.contains(full))
+        source.to_string().to_lowercase().contains("no space")
     }
 }

@@ -1,6 +1,5 @@
-//! Process setup for the binaries: file limits, log filter, token, directories and files, and the errors of a full disk.
+//! Process setup for the binaries: file limits, log filter, token, directories and files.
 
-mod disk_full;
 mod files;
 mod identity_key;
 mod log_level;
@@ -8,7 +7,6 @@ mod private_dir;
 mod replace_file;
 mod token;
 
-pub use disk_full::is_disk_full;
 pub use files::{open_files, raise_open_files};
 pub use identity_key::IdentityKeyError;
 pub use log_level::{parse_log_filter, register_log, set_log_filter};

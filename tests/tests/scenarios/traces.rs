@@ -147,7 +147,7 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
         }
     }
     assert!(n_pages >= cluster.due().len(), "{n_pages} of {}", cluster.due().len());
-    // How many they are depends on which of the 16 hosts each agent owns, which the key of the crawl decides.
+    // Their number depends on which of the 16 hosts each agent owns: the key of the crawl decides.
     assert!(n_crossed > 0, "none of {n_pages} URLs came from the other agent");
     for (id, names) in kept {
         let exported = traces.get(&id).unwrap_or_else(|| panic!("{id:?} was not exported"));

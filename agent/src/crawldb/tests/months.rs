@@ -10,7 +10,6 @@ use crivello_recrawl::optimum::{KnownPage, multiplier};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
-use test_size::sized;
 
 const DAY: f64 = 86_400.0;
 
@@ -254,7 +253,7 @@ fn months(objective: Objective) -> Months {
         n_pages: 300,
         interval: 10.0 * DAY,
         change_interval: 10.0 * DAY,
-        step: DAY / sized(12.0, 24.0),
+        step: DAY / 24.0,
         judged: (60.0 * DAY, 120.0 * DAY),
         objective,
         sets: vec!["recrawl.interval-min=1h".to_owned(), "recrawl.interval-max=80d".to_owned()],

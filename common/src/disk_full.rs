@@ -5,6 +5,6 @@ use std::io::ErrorKind;
 /// Returns true if space would solve the problem: the disk, the quota or the maximum size of a file is
 /// exhausted.
 #[must_use]
-pub const fn is_disk_full(error: ErrorKind) -> bool {
-    matches!(error, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+pub const fn is_disk_full(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
