@@ -8,13 +8,11 @@
 
 use crate::storage::OpenError;
 use crivello_common::runtime::replace_file;
-use crivello_proto::signing::CoordinatorKey;
+use crivello_proto::signing::{COORDINATOR_KEY_FILE, CoordinatorKey};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Name of the file in the agent's directory.
-pub const COORDINATOR_KEY_FILE: &str = "coordinator.pub";
 const MAGIC: &str = "crivello coordinator key 1";
 
 fn text(key: CoordinatorKey, crawl_id: &str) -> String {

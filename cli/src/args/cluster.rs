@@ -369,7 +369,8 @@ pub struct RebuildArgs {
     /// Addresses of running agents, or files `cluster.view` from the directories of agents.
     #[arg(value_name = "HOST:PORT|FILE", required = true)]
     pub from: Vec<String>,
-    /// Directory of the new coordinator. It must be empty or not exist.
+    /// Directory of the new coordinator. It must not exist, or contain only the keys of the crawl and of the
+    /// lost coordinator.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// TLS and node secret, which the agents require.

@@ -82,7 +82,7 @@ fn as_crawl(args: &DemoArgs, web: &SimWeb, out: &Path) -> CrawlArgs {
             "dns.timeout=1s",
             "dns.error-ttl=1s",
             "politeness.backoff-first=1s",
-            "cluster.lease=3s",
+            "cluster.lease=5s",
         ]
         .map(str::to_owned)
         .to_vec(),

@@ -4,11 +4,12 @@ use crate::args::cluster::RebuildArgs;
 use crate::cluster::node_auth;
 use crate::exit::{CliError, Exit, usage};
 use crate::screen;
-use crivello_agent::cluster::coordinator_key::{self, COORDINATOR_KEY_FILE};
+use crivello_agent::cluster::coordinator_key;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, View, check_address};
 use crivello_coordinator::{ViewCopy, rebuild};
 use crivello_proto::agents::{AgentClients, AgentCredentials, Client};
+use crivello_proto::signing::COORDINATOR_KEY_FILE;
 use crivello_proto::{cluster_view, v1};
 use std::path::Path;
 

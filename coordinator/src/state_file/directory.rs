@@ -9,7 +9,7 @@ use crivello_common::runtime::{
     IdentityKeyError, create_private_dir, replace_file, replacement_path,
 };
 use crivello_common::time::Timestamp;
-use crivello_proto::signing::SigningKey;
+use crivello_proto::signing::{COORDINATOR_KEY_FILE, SigningKey};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -195,11 +195,12 @@ pub(super) fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
     {
         return Err(broken(format!("is missing although crawl {crawl_id} was begun here")));
     }
-    // Left over from an interrupted first start.
+    // Left over from an interrupted first start, or put there for `rebuild`.
     let key = dir.join(IDENTITY_KEY_FILE);
     let signing = dir.join(SIGNING_KEY_FILE);
+    let lost = dir.join(COORDINATOR_KEY_FILE);
     let new = [&path, &key, &signing].map(|path| replacement_path(path));
-    let ours: Vec<PathBuf> = new.into_iter().chain([lock, key, signing]).collect();
+    let ours: Vec<PathBuf> = new.into_iter().chain([lock, key, signing, lost]).collect();
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -62,6 +62,9 @@ impl SigningKey {
     }
 }
 
+/// Name of the file with the coordinator's key in an agent's directory.
+pub const COORDINATOR_KEY_FILE: &str = "coordinator.pub";
+
 /// The public key of a coordinator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CoordinatorKey([u8; LEN]);

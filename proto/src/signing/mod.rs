@@ -9,7 +9,7 @@ mod ticket;
 mod view;
 mod view_book;
 
-pub use key::{CoordinatorKey, SigningKey};
+pub use key::{COORDINATOR_KEY_FILE, CoordinatorKey, SigningKey};
 pub use ticket::{CoordinatorClock, Scope, TICKET_LIFETIME, Ticket, TicketError, TicketVerifier};
 pub use view::ViewSigner;
 pub use view_book::{ViewBook, ViewRejected};

@@ -25,10 +25,23 @@ fn a_lost_coordinator_is_made_anew_from_the_views_of_its_agents() {
     cluster.kill9(COORDINATOR);
     let data = cluster.disk(COORDINATOR);
     fs::remove_dir_all(&data).expect("deleted");
-    // One agent that runs, and the file of another.
+    // One agent that runs, and the file of another, in whose directory the keys are.
     let copied = cluster.disk("b").join("cluster.view");
-    let mut command = Command::new(crivello_tests::binary());
-    command.args(["coordinator", "rebuild", &address(0)]).arg(&copied).arg("--data").arg(&data);
+    let rebuild = |data: &Path| {
+        let mut command = Command::new(crivello_tests::binary());
+        command.args(["coordinator", "rebuild", &address(0)]).arg("--data").arg(data);
+        command
+    };
+    let mut command = rebuild(&data.with_extension("tried"));
+    let output = crivello_tests::output_within(command.arg(&copied), crivello_tests::DEADLINE);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Agents that run only: the keys were copied.
+    fs::create_dir(&data).expect("created");
+    for key in ["identity.key", "coordinator.pub"] {
+        fs::copy(cluster.disk("b").join(key), data.join(key)).expect("copied");
+    }
+    let mut command = rebuild(&data);
+    command.arg(address(1));
     let output = crivello_tests::output_within(&mut command, crivello_tests::DEADLINE);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
