@@ -25,7 +25,7 @@ demo: build
 ## test         all tests; SIZE=full runs more schedules, kills, URLs and hosts (docs/testing.md)
 # More threads than cores, because most scenarios wait; scenarios with high load take permits.
 test: export CRIVELLO_TEST_SIZE = $(SIZE)
-test: export RUST_TEST_THREADS ?= 12
+test: export RUST_TEST_THREADS ?= 8
 test: setup setup-tests
 	$(CARGO) test --release --workspace --no-fail-fast
 
