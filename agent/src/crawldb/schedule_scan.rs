@@ -19,6 +19,7 @@ pub(super) const SKIPPED_MAX: usize = 4_096;
 /// Number of rows of each class that are read to see how many hosts are due. More rows of hosts on the
 /// workbench may lie before them, until the next scan has passed these.
 const LOOKED_AT_MAX: usize = 256;
+
 /// A key of `schedule`.
 type ScheduleKey = [u8; keys::SCHEDULE];
 
@@ -117,9 +118,10 @@ impl ScheduleScan {
         any
     }
 
-    /// Returns the next due hosts in `schedule`, at most `wanted`, and the time of the first one beyond the horizon. The
-    /// classes of hosts share the room by [`TURNS`]; a class without hosts leaves its room to the best
-    /// class that has some. If many rows are skipped, it returns early, and the next call goes on.
+    /// Returns the next due hosts in `schedule`, at most `wanted`, and the time of the first one beyond
+    /// the horizon. The classes of hosts share the room by [`TURNS`]; a class without hosts leaves its
+    /// room to the best class that has some. If many rows are skipped, it returns early, and the next
+    /// call goes on.
     pub fn find_due(
         &mut self,
         frontier: &Frontier,

@@ -15,7 +15,7 @@ const CACHED: usize = 1 << 16;
 pub struct ReplicaSet {
     /// The owner, then the replicas.
     pub all: Arc<[AgentId]>,
-    /// The same without this agent.
+    /// Members of `all` other than this agent.
     pub others: Arc<[AgentId]>,
 }
 
@@ -27,7 +27,8 @@ struct Entry {
     set: ReplicaSet,
 }
 
-/// Cached replica sets. Groups with equal remainders share an entry, which is that of the last one.
+/// Cached replica sets. A group's place is its hash modulo `CACHED`; a place has the set of the group
+/// that was looked up last.
 #[derive(Debug)]
 pub struct ReplicaSets(RefCell<Box<[Option<Box<Entry>>]>>);
 

@@ -55,9 +55,14 @@ impl StateFile {
     ) -> Result<Opened, CoordinatorError> {
         let checked = settings.check_shared();
         checked.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
-        // Checked before anything is created in the directory.
-        read(dir)?;
         let shown = dir.display();
+        // Checked before anything is created in the directory.
+        if read(dir)?.is_none() && dir.join(COORDINATOR_KEY_FILE).exists() {
+            return Err(CoordinatorError::Refused(format!(
+                "{shown} has {COORDINATOR_KEY_FILE}, the key of a lost coordinator, and no record: make \
+                 one with `crivello coordinator rebuild`, or choose another --data"
+            )));
+        }
         create_private_dir(dir).map_err(|error| {
             CoordinatorError::Refused(format!(
                 "cannot create the directory {shown}: {error}; choose another --data"

@@ -145,6 +145,16 @@ fn a_lost_state_is_not_taken_for_a_new_crawl() {
     assert!(missing.contains("is missing") && missing.contains(&crawl_id), "{missing}");
 }
 
+/// The keys in it would otherwise be replaced by those of a new crawl.
+#[test]
+fn a_directory_for_a_rebuild_is_not_taken_for_a_new_crawl() {
+    let dir = tempdir().unwrap();
+    fs::write(dir.path().join("coordinator.pub"), "").unwrap();
+    assert!(read(dir.path()).unwrap().is_none());
+    assert!(error(dir.path()).contains("crivello coordinator rebuild"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn a_directory_of_something_else_is_refused_untouched() {
     let dir = tempdir().unwrap();
