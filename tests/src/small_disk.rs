@@ -58,7 +58,8 @@ pub fn fill(root: &Path, rest: u64) -> PathBuf {
         let disk = statvfs(root).expect("the free space of the disk");
         disk.f_bavail * disk.f_frsize
     };
-    let path = root.join("ballast");
+    let mut paths = (0..).map(|n| root.join(format!("ballast-{n}")));
+    let path = paths.find(|path| !path.exists()).expect("a free name");
     let mut file = File::create(&path).expect("created");
     while free() >= rest {
         let block = vec![0x55; BLOCK.min(usize::try_from(free()).unwrap_or(BLOCK).max(1))];
