@@ -28,6 +28,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -163,6 +164,12 @@ impl ReplicationEngine {
     #[must_use]
     pub const fn ownership(&self) -> &Ownership {
         &self.ownership
+    }
+
+    /// Sets the number of roles that one step of a handoff examines, for a simulator: with few, more happens
+    /// between two steps.
+    pub const fn set_roles_a_step(&mut self, n_roles: NonZeroUsize) {
+        self.ownership.roles_a_step = n_roles.get();
     }
 
     /// Returns the outbox, which contains the unacknowledged rows.

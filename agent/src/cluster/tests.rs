@@ -1,5 +1,5 @@
-//! Tests of the engine with a crawl database on disk: faults that need so rare a combination that random
-//! schedules do not find them.
+//! Tests of the engine with a crawl database on disk: faults that need a rare combination, without the other
+//! events of a schedule in which the simulator finds them.
 
 use super::*;
 use crate::crawldb::{CrawlDb, GroupRows};

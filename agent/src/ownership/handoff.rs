@@ -12,8 +12,6 @@ use std::time::Duration;
 const TRANSFERS_MAX: usize = 256;
 /// Maximum number of groups in one message.
 const GROUPS_MAX: usize = 4_096;
-/// Roles examined in one step.
-const ROLES_A_STEP: usize = 1_024;
 /// Pause between two scans of all roles, however often one is requested: a multiple of the last
 /// scan's duration, clamped.
 const SCAN_PAUSE_FACTOR: u32 = 4;
@@ -69,7 +67,7 @@ impl Ownership {
     }
 
     fn scan(&mut self, decision: &mut OwnershipDecision<'_>) -> bool {
-        for _ in 0..ROLES_A_STEP {
+        for _ in 0..self.roles_a_step {
             let Some((group, tag)) = self.handoff.next_role(decision) else {
                 self.send_batches(OwnershipMessage::WillSend, decision);
                 self.handoff.enter(Phase::ReportScan);
@@ -142,14 +140,14 @@ impl Ownership {
     /// Takes over the groups that no living agent has the authority over, before any group is sent:
     /// they are fetched again at once.
     fn take_over_all(&mut self, decision: &mut OwnershipDecision<'_>) {
-        let roles = decision.roles_after(self.handoff.taken_over_to, ROLES_A_STEP);
+        let roles = decision.roles_after(self.handoff.taken_over_to, self.roles_a_step);
         for (group, tag) in &roles {
             if !self.is_authority(tag) && self.may_take_over(*group) {
                 self.take_over(*group, false, decision);
             }
         }
         match roles.last() {
-            Some(&(group, _)) if roles.len() == ROLES_A_STEP => {
+            Some(&(group, _)) if roles.len() == self.roles_a_step => {
                 self.handoff.taken_over_to = Some(group);
             }
             _ => self.handoff.has_taken_over = true,
@@ -158,7 +156,7 @@ impl Ownership {
 
     fn hand_over(&mut self, decision: &mut OwnershipDecision<'_>) -> bool {
         let mut done = false;
-        for _ in 0..ROLES_A_STEP {
+        for _ in 0..self.roles_a_step {
             if self.handoff.leaving.len() + self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
@@ -201,7 +199,7 @@ impl Ownership {
             self.handoff.scan_began = now;
         }
         let mut done = false;
-        for _ in 0..ROLES_A_STEP {
+        for _ in 0..self.roles_a_step {
             if self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }

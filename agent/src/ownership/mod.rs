@@ -55,6 +55,9 @@ use handoff_state::HandoffState;
 use replica_sets::{ReplicaSet, ReplicaSets};
 use std::sync::Arc;
 
+/// Default number of roles that one step of a handoff examines.
+const ROLES_A_STEP: usize = 1_024;
+
 /// Ownership of all groups, as far as this agent knows it.
 #[derive(Debug)]
 pub struct Ownership {
@@ -63,6 +66,8 @@ pub struct Ownership {
     replication: usize,
     owners: Option<Owners>,
     replica_sets: ReplicaSets,
+    /// Number of roles that one step of the handoff examines. Not zero.
+    pub(crate) roles_a_step: usize,
     /// Fence: the agent may not fetch at all while it is closed.
     pub fence: Fence,
     handoff: HandoffState,
@@ -80,6 +85,7 @@ impl Ownership {
             replication: settings.replication as usize,
             owners: None,
             replica_sets: ReplicaSets::default(),
+            roles_a_step: ROLES_A_STEP,
             fence: Fence::new(settings.peer_lease(), now),
             handoff: HandoffState::default(),
             copies: CopyCheck::default(),

@@ -35,7 +35,9 @@ fn number(name: &str) -> Option<u64> {
 
 fn run(kind: Kind) {
     let _permits = Permits::take(Load::Half);
-    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or_else(|| sized(50, 300));
+    // Those with returns take ten times as long as the others.
+    let sizes = if kind == Kind::Returns { sized(24, 240) } else { sized(50, 300) };
+    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or(sizes);
     let seeds = number("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
     for seed in seeds {
         let world = World::run(seed, kind);
@@ -83,4 +85,9 @@ fn the_coordinator_is_isolated_with_newcomers() {
 #[test]
 fn agents_are_slow_and_stand_still() {
     run(Kind::Stalls);
+}
+
+#[test]
+fn agents_return_while_others_join() {
+    run(Kind::Returns);
 }

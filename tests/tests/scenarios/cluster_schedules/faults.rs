@@ -1,12 +1,20 @@
 //! Faults, random and planned.
 
 use super::node::{DiskFault, Node};
-use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, Page, World};
+use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, LEASE, Page, World};
 use crivello_common::view::AgentState;
 use crivello_coordinator::members::MemberEvent;
 
 /// Maximum time for which a writer stands still or is slow.
 const STALL_MAX: u64 = 60_000;
+/// Maximum time for which an agent is cut off from the others before it dies and returns.
+const CUT_OFF_MAX: u64 = 6_000;
+/// Time for which an agent is slow that joins while another one returns.
+const SLOW_AFTER_JOIN: u64 = 20_000;
+/// Maximum number of agents in a schedule.
+const AGENTS_MAX: usize = 8;
+/// The same if a new one joins while another one returns.
+const AGENTS_MAX_WITH_RETURNS: usize = 12;
 /// Maximum time for which the link between two agents is cut, if that is all.
 const LONG_CUT_MAX: u64 = 90_000;
 
@@ -40,6 +48,7 @@ impl World {
             }
             Kind::PowerCuts => self.crash(node),
             Kind::Stalls => self.stall(node),
+            Kind::Returns => self.cut_off_and_crash(node),
             Kind::Isolation if self.rng.chance(2) => self.isolate(),
             Kind::Cuts | Kind::Isolation => match self.rng.below(5) {
                 0 => self.crash(node),
@@ -87,7 +96,7 @@ impl World {
         let newcomer = self.nodes.iter().position(is_down).unwrap_or(self.nodes.len());
         if newcomer < self.nodes.len() {
             self.start(newcomer);
-        } else if self.nodes.len() < 8 {
+        } else if self.nodes.len() < AGENTS_MAX {
             self.add_node();
         }
         // It reaches the others or not.
@@ -164,7 +173,7 @@ impl World {
     }
 
     pub fn planned(&mut self, node: usize) {
-        if self.rng.chance(2) && self.nodes.len() < 8 {
+        if self.rng.chance(2) && self.nodes.len() < AGENTS_MAX {
             // Some agents are drained again while the groups are still on their way to them.
             if self.rng.chance(3) {
                 let wait = 300 + self.rng.below(6_000);
@@ -204,13 +213,13 @@ impl World {
         left == Some(0)
     }
 
-    fn crash_now(&mut self, node: usize) {
+    pub fn crash_now(&mut self, node: usize) {
         if !self.nodes[node].up || self.nodes[node].left {
             return;
         }
         let may_lose = match self.kind {
             Kind::LostDisks => self.can_lose(node),
-            Kind::PowerCuts => false,
+            Kind::PowerCuts | Kind::Returns => false,
             _ => self.is_whole(),
         };
         let fault = if may_lose && self.rng.chance(2) {
@@ -223,14 +232,47 @@ impl World {
             DiskFault::None
         };
         self.visited.retain(|_, (by, _)| *by != node);
-        let wait =
-            if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
+        let wait = match self.kind {
+            // It returns about when it is declared dead.
+            Kind::Returns => LEASE.as_millis() as u64 + self.rng.below(2_500),
+            _ if self.rng.chance(2) => 200 + self.rng.below(3_000),
+            _ => self.rng.below(50_000),
+        };
         self.say(|| format!("n{node} crashes, its disk: {fault:?}"));
         let web = self.web.clone();
         self.nodes[node].ended_at = self.now;
         self.break_streams_to(node);
         self.nodes[node].crash(fault, &web);
         self.after(wait, Event::Back { node });
+        if self.kind == Kind::Returns {
+            let wait = wait + self.rng.below(400);
+            self.after(wait, Event::Join);
+        }
+    }
+
+    /// Cuts an agent off from the others for a moment, so that it has rows that they lack. Then it crashes.
+    /// A link that is cut already heals when it would have healed.
+    fn cut_off_and_crash(&mut self, node: usize) {
+        if !self.nodes[node].up {
+            return;
+        }
+        let (life, wait) = (self.nodes[node].life, self.rng.below(CUT_OFF_MAX));
+        for other in 0..self.nodes.len() {
+            self.cut_for((node, other), wait);
+            self.cut_for((other, node), wait);
+        }
+        self.after(wait, Event::Crash { node, life });
+    }
+
+    /// Adds a slow agent, while another one returns.
+    pub fn add_slow_node(&mut self) {
+        if self.nodes.len() >= AGENTS_MAX_WITH_RETURNS {
+            return;
+        }
+        let node = self.nodes.len();
+        self.add_node();
+        self.nodes[node].slow_until = self.now + SLOW_AFTER_JOIN;
+        self.say(|| format!("n{node} is slow"));
     }
 
     /// Returns true if the crawl must survive the loss of a disk: everything was where it belongs

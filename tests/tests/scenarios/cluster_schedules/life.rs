@@ -1,7 +1,7 @@
 //! Activity of a simulated agent, some twenty times per second: the loop of the writer, and visits.
 
 use super::store::OUTCOME;
-use super::world::{COORDINATOR, Event, LEASE, Page, World};
+use super::world::{COORDINATOR, Event, Kind, LEASE, Page, World};
 use crivello_agent::cluster::{
     MembershipOutcome, OpenCommits, ReplicaStore as _, ReplicationEffect,
 };
@@ -79,7 +79,10 @@ impl World {
         self.enter_epoch(node);
         let now = self.clock(node);
         // Some steps end before their work does.
-        let pace = [0, 0, 2, 4][self.paces.below(4) as usize];
+        let pace = match self.kind {
+            Kind::Returns => 4,
+            _ => [0, 0, 2, 4][self.paces.below(4) as usize],
+        };
         let reads = Cell::new(0);
         let clock = || {
             reads.set(reads.get() + 1);
@@ -279,13 +282,16 @@ impl World {
 
     fn visit(&mut self, node: usize) {
         let now = self.clock(node);
-        // A robots.txt redirects to a host of any group, which is not visited for it here.
-        let any = self.web.group(self.rng.below(u64::from(self.web.n_pages())) as Page);
-        let asks = self.rng.chance(4);
-        let n = &mut self.nodes[node];
-        if let Some(engine) = n.engine.as_mut().filter(|_| asks) {
-            let may = engine.may_fetch(any, n.store.roles(), now);
-            may.expect("the store is in memory and cannot fail");
+        // Some robots.txt redirect to hosts of any groups, which are not visited for it here.
+        let n_asked = if self.kind == Kind::Returns { 3 } else { 1 };
+        for _ in 0..n_asked {
+            let any = self.web.group(self.rng.below(u64::from(self.web.n_pages())) as Page);
+            let asks = self.kind == Kind::Returns || self.rng.chance(4);
+            let n = &mut self.nodes[node];
+            if let Some(engine) = n.engine.as_mut().filter(|_| asks) {
+                let may = engine.may_fetch(any, n.store.roles(), now);
+                may.expect("the store is in memory and cannot fail");
+            }
         }
         for (group, page) in self.nodes[node].store.scheduled() {
             let n = &mut self.nodes[node];

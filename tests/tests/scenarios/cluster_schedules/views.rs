@@ -137,7 +137,7 @@ impl World {
             let status = Arc::new(ClusterStatus::default());
             let settings = cluster_settings(self.replication);
             let outbox = Outbox::open(n.store.outbox()).expect("a store in memory cannot fail");
-            let engine = ReplicationEngine::new(
+            let mut engine = ReplicationEngine::new(
                 (id, KeyedHasher::with_public_key()),
                 &settings,
                 tracer,
@@ -145,6 +145,9 @@ impl World {
                 outbox,
                 now,
             );
+            if let Some(n_roles) = self.roles_a_step {
+                engine.set_roles_a_step(n_roles);
+            }
             n.engine = Some(engine);
             n.wrote_at = self.now;
         }

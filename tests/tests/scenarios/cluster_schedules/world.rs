@@ -17,12 +17,13 @@ use crivello_common::view::{AgentId, View};
 use crivello_coordinator::members::{MemberEvent, Members, MembershipRules};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 pub const LEASE: Duration = Duration::from_secs(10);
-/// Time after which no fault happens, in milliseconds like all times here.
+/// Time after which no fault begins, in milliseconds like all times here.
 pub const FAULTS_UNTIL: u64 = 120_000;
 /// Maximum difference between the clocks of two agents, in milliseconds.
 const CLOCKS_APART: u64 = 3_600_000;
@@ -58,6 +59,9 @@ pub enum Kind {
     /// Agents are slow, stand still or have a full disk or inbox while their network threads answer, and
     /// links between two agents are cut.
     Stalls,
+    /// Agents are cut off from the others for a moment, and die. They return about when they are declared
+    /// dead, while other agents join, which are slow. Handoffs take many steps.
+    Returns,
 }
 
 impl Kind {
@@ -123,6 +127,11 @@ impl Web {
         let pages =
             urls.iter().map(|url| KeyedHasher::with_public_key().url(url)).zip(0..).collect();
         Self { seed, n_groups, urls, pages }
+    }
+
+    /// Creates a web with many pages in few groups, so that many faults happen during the crawl.
+    fn long(seed: u64, rng: &mut Rng) -> Self {
+        Self::of(seed, 4 + rng.below(16), 200 + rng.below(200))
     }
 
     /// Creates a web with up to 2,000 groups.
@@ -272,6 +281,13 @@ pub enum Event {
     Back {
         node: usize,
     },
+    /// A process crashes.
+    Crash {
+        node: usize,
+        life: u64,
+    },
+    /// A new agent joins, while another one returns.
+    Join,
     Heal {
         cut: (usize, usize),
     },
@@ -298,6 +314,8 @@ pub struct World {
     pub coordinator_up: bool,
     /// Senders and receivers between which nothing arrives, and since when.
     pub cuts: BTreeMap<(usize, usize), u64>,
+    /// Number of roles that one step of a handoff examines, if not the default.
+    pub roles_a_step: Option<NonZeroUsize>,
     pub web: Arc<Web>,
     /// Node that visits a group at present, and the page.
     pub visited: BTreeMap<GroupHash, (usize, Page)>,
@@ -324,15 +342,17 @@ impl World {
     pub fn run(seed: u64, kind: Kind) -> Self {
         let mut rng = Rng(seed ^ 0xC1F0);
         let n_nodes = 1 + rng.below(4);
-        let loses_nothing = matches!(kind, Kind::Calm | Kind::Planned);
+        let loses_nothing = matches!(kind, Kind::Calm | Kind::Planned | Kind::Returns);
         let replication = match rng.below(8) {
             0 | 1 if loses_nothing => 1,
             2 | 3 => 3,
             _ => 2,
         };
-        let web = match seed % LARGE_EVERY == LARGE_EVERY - 1 && !kind.cuts_links() {
-            true => Web::large(seed, &mut rng),
-            false => Web::new(seed, &mut rng),
+        let is_large = seed % LARGE_EVERY == LARGE_EVERY - 1 && !kind.cuts_links();
+        let web = match kind {
+            Kind::Returns => Web::long(seed, &mut rng),
+            _ if is_large => Web::large(seed, &mut rng),
+            _ => Web::new(seed, &mut rng),
         };
         let mut world = Self {
             kind,
@@ -345,6 +365,8 @@ impl World {
             members: Members::new(membership_rules(replication)),
             coordinator_up: true,
             cuts: BTreeMap::new(),
+            roles_a_step: (kind == Kind::Returns)
+                .then(|| NonZeroUsize::MIN.saturating_add(rng.below(4) as usize)),
             web: Arc::new(web),
             n_samples: 0,
             unfit_at: 0,
@@ -497,6 +519,8 @@ impl World {
             Event::Fault => self.fault(),
             Event::Drain { node } => self.drain(node),
             Event::Back { node } if !self.nodes[node].up => self.start(node),
+            Event::Crash { node, life } if self.alive(node, life) => self.crash_now(node),
+            Event::Join => self.add_slow_node(),
             Event::Heal { cut } => {
                 self.cuts.remove(&cut);
                 self.say(|| format!("healed {cut:?}"));
