@@ -1,7 +1,7 @@
 //! `crivello declare-dead`: a person's decision about a silent agent.
 
 use crate::args::cluster::DeclareDeadArgs;
-use crate::cluster::connect;
+use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use crivello_common::view::{AgentState, View};
@@ -10,9 +10,14 @@ use crivello_proto::v1;
 /// Counts the process of a silent agent as ended, so that others may take its groups over.
 ///
 /// # Errors
-/// Fails without `--confirm`, if there is no such agent, or if its lease is not over.
+/// Fails if the coordinator cannot be reached, if there is no such agent, without `--confirm`, or if its lease
+/// is not over.
 pub async fn run(args: &DeclareDeadArgs) -> Result<Exit, CliError> {
     let name = &args.agent.agent;
+    let (mut client, _) = connect(&args.agent.coordinator).await?;
+    if list(&mut client).await?.view.find(name).is_none() {
+        return Err(usage!("there is no agent {name}; `crivello agents` lists all"));
+    }
     if !args.confirm {
         return Err(usage!(
             "the coordinator does not declare {name} dead by itself, because {name} may still fetch \
@@ -22,7 +27,6 @@ pub async fn run(args: &DeclareDeadArgs) -> Result<Exit, CliError> {
              --confirm`"
         ));
     }
-    let (mut client, _) = connect(&args.agent.coordinator).await?;
     let request = v1::DeclareDeadRequest { agent: name.clone() };
     let view = client.declare_dead(request).await?.into_inner().view.unwrap_or_default();
     let is_dead = View::try_from(view)

@@ -21,7 +21,7 @@ const AGENTS: u16 = 3;
 /// Serves the web, crawls it, and prints the verdict of its judge.
 ///
 /// # Errors
-/// Fails if the web cannot be served, the crawl fails, or the judge found a broken promise.
+/// Fails if the web cannot be served, the crawl fails or has no page, or the judge found a broken promise.
 pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
     let out = OutputDir::choose(args.out.as_deref())?;
     let runtime = Runtime::new().context("cannot start the threads of the simulated web")?;
@@ -63,6 +63,11 @@ pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
         if let Some(path) = kept {
             screen::print_line(&format!("kept in {}", path.display()));
         }
+    }
+    if exit == Exit::Finished && outcome.report.totals.pages == 0 {
+        return Err(CliError::Internal(anyhow::anyhow!(
+            "no page of the simulated web was fetched: this machine seems to be too busy; try again"
+        )));
     }
     if exit == Exit::Finished && !verdict.is_clean() {
         return Err(CliError::Internal(anyhow::anyhow!("the simulated web found broken promises")));

@@ -29,13 +29,22 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the word for URLs that are sent, and for what became of them.
-    const fn words(&self) -> (&'static str, &'static str) {
+    const fn words(&self) -> Words {
         match self {
-            Self::Crawl => ("seeds", "stored"),
-            Self::FetchAgain(_) => ("URLs and hosts", "passed on to their agents"),
+            Self::Crawl => Words { one: ("seed", "stored"), many: ("seeds", "stored") },
+            Self::FetchAgain(_) => Words {
+                one: ("URL or host", "passed on to its agent"),
+                many: ("URLs and hosts", "passed on to their agents"),
+            },
         }
     }
+}
+
+/// The words for what is sent, and for what became of it, in the singular and the plural.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    one: (&'static str, &'static str),
+    many: (&'static str, &'static str),
 }
 
 /// Sends all URLs, and names of hosts to fetch again, and returns once agents have stored them.
@@ -97,24 +106,26 @@ fn show_progress(progress: &SeedProgress) {
 fn finish(
     progress: &SeedProgress,
     seed_errors: &SeedErrors,
-    (word, fate): (&str, &str),
+    words: Words,
 ) -> Result<Exit, CliError> {
+    let (many, _) = words.many;
     let rejected = seed_errors.rejected();
     let rejections = match rejected {
         0 => String::new(),
         n => format!(", {} rejected", format::count(n)),
     };
+    let (word, fate) = if progress.stored == 1 { words.one } else { words.many };
     let result = format!("{} {word} {fate}{rejections}", format::count(progress.stored));
     if let Some(error) = seed_errors.error() {
-        let why = format!("the {word} could not be read to their end: {error}; {result}");
+        let why = format!("the {many} could not be read to their end: {error}; {result}");
         return Err(CliError::Internal(anyhow!(why)));
     }
     if !progress.all_read {
-        screen::print_line(&format!("stopped before all {word} were read; {result}"));
+        screen::print_line(&format!("stopped before all {many} were read; {result}"));
         return Ok(Exit::Stopped);
     }
     if progress.stored == 0 && rejected > 0 {
-        return Err(usage!("this crawl may visit none of the {word}"));
+        return Err(usage!("this crawl may visit none of the {many}"));
     }
     screen::print_line(&result);
     Ok(Exit::Finished)

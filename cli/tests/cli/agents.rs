@@ -260,10 +260,23 @@ fn seeds_go_to_an_agent_that_accepts_them_and_rejected_lines_are_named() {
     assert!(stderr.contains("5,002 seeds stored, 2 rejected"), "{stderr}");
     assert_eq!(free.seeds.lock().expect("the mutex is not poisoned").len(), 5_002);
     assert!(busy.seeds.lock().expect("the mutex is not poisoned").is_empty());
+    let (_, stderr) = cluster.ask(&dir, &["seed", "http://c.example/"], 0);
+    assert!(stderr.contains("1 seed stored"), "{stderr}");
     let (_, stderr) = cluster.ask(&dir, &["seed", "http://x.example/"], 64);
     assert!(stderr.contains("argument 1: refused"), "{stderr}");
     let (_, stderr) = cluster.ask(&dir, &["seed", "urls.txt", "-"], 64);
     assert!(stderr.contains("only one file can be given"), "{stderr}");
+}
+
+#[test]
+fn an_unknown_agent_is_not_declared_dead() {
+    let dir = fresh("unknown-dead");
+    let mut cluster = TestCluster::new(&dir);
+    let _agent = cluster.join("agent", status(0), false);
+    let (_, stderr) = cluster.ask(&dir, &["declare-dead", "nobody"], 64);
+    assert!(stderr.contains("there is no agent nobody"), "{stderr}");
+    let (_, stderr) = cluster.ask(&dir, &["declare-dead", "agent"], 64);
+    assert!(stderr.contains("First make sure that its process does not run"), "{stderr}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn check_secret(
         None => ("it sent no", format!("this call needs the {name} of the cluster")),
         Some(_) => ("it sent another", format!("the {name} is not that of this cluster")),
     };
-    Err(Denial { logged: format!("{logged} {name}"), sent: format!("{sent}: {remedy}") })
+    Err(Denial { logged: Some(format!("{logged} {name}")), sent: format!("{sent}: {remedy}") })
 }
 
 fn check_node(secret: Option<&LiveToken>, header: Option<&[u8]>) -> Result<(), Denial> {
@@ -85,14 +85,16 @@ impl Access for AgentAccess {
             return check_node(self.node_secret.as_ref(), header);
         }
         let scope = if READS.contains(&call) { Scope::Read } else { Scope::Order };
-        let denial = |logged: String, sent: &str| Denial { logged, sent: sent.to_owned() };
+        let denial =
+            |logged: String, sent: &str| Denial { logged: Some(logged), sent: sent.to_owned() };
         let ticket = header.and_then(ticket_in).ok_or_else(|| {
             let sent = "this call needs a ticket of the coordinator; `crivello` with --coordinator \
                         requests one";
             denial("it sent no ticket".to_owned(), sent)
         })?;
-        let verifier = self.verifier.get().ok_or_else(|| {
-            denial("the agent has not joined yet".to_owned(), "the agent has not joined yet")
+        let verifier = self.verifier.get().ok_or_else(|| Denial {
+            logged: None,
+            sent: "the agent has not joined yet".to_owned(),
         })?;
         verifier.check(&ticket, scope, self.clock.now()).map_err(|error: TicketError| {
             denial(error.to_string(), &format!("the agent refuses the call: {error}"))
@@ -171,7 +173,7 @@ mod tests {
         };
         let (read, order) = (header(3, Scope::Read), header(3, Scope::Order));
         let early = access.check("Status", Some(&read)).unwrap_err();
-        assert!(early.sent.contains("not joined"), "{early:?}");
+        assert!(early.sent.contains("not joined") && early.logged.is_none(), "{early:?}");
         let book = Arc::<ViewBook>::default();
         book.pin(key.public(), "c");
         let verifier = TicketVerifier { book, agent: AgentId(3) };

@@ -16,8 +16,9 @@ use tower::Service;
 /// The reason why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// Reason for our log; it follows the name of the call.
-    pub logged: String,
+    /// Reason for our log; it follows the name of the call. `None` if nothing is wrong: the agent has
+    /// not joined yet.
+    pub logged: Option<String>,
     /// Reason for the caller.
     pub sent: String,
 }
@@ -56,6 +57,7 @@ impl<S> Guarded<S> {
             }
             Err(denial) => denial,
         };
+        let Some(logged) = logged else { return Err(Status::unauthenticated(sent)) };
         let peer = connection.and_then(NodeConnectInfo::remote_addr);
         let texts = peer.map(|peer| (peer.ip().to_string(), peer.to_string()));
         let (host, address) = texts.unwrap_or_default();
