@@ -13,7 +13,7 @@ FUZZ ?=
 # Directory for everything that the comparison with other crawlers builds and installs.
 PEERS := target/peers
 
-.PHONY: all demo test fuzz nightly build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
+.PHONY: all demo test fuzz nightly build dist lint doc bench bench-crawl bench-cluster bench-traces bench-expressions bench-connections \
 	bench-groups bench-recrawl bench-sieve bench-hosts bench-admission bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
@@ -23,11 +23,9 @@ demo: build
 	./target/release/crivello demo $(DEMO)
 
 ## test         all tests; SIZE=full runs more schedules, kills, URLs and hosts (docs/testing.md)
-# More threads than cores, because most scenarios wait; scenarios with high load take permits.
 test: export CRIVELLO_TEST_SIZE = $(SIZE)
-test: export RUST_TEST_THREADS ?= 8
 test: setup setup-tests
-	$(CARGO) test --release --workspace --no-fail-fast
+	CARGO="$(CARGO)" ./tests/run.sh
 
 ## fuzz         mutated inputs for each target in fuzz/, FUZZ_SECONDS each (60); FUZZ="..." passes options (fuzz/README.md)
 # Our own crates are built again, with checks of integer overflow and with debug assertions. Dependencies
@@ -40,9 +38,9 @@ fuzz: setup
 	./target/release/fuzz $(or $(FUZZ),--seconds $(FUZZ_SECONDS))
 
 ## nightly      tests that take hours: 10,000 simulated schedules, replay, an hour of faults, an hour of fuzzing
-# There are eight kinds of schedules.
+# There are nine kinds of schedules.
 nightly: setup
-	CRIVELLO_TEST_SCHEDULES=1250 $(CARGO) test --release -p crivello-tests --test scenarios cluster_schedules
+	CRIVELLO_TEST_SCHEDULES=1112 $(CARGO) test --release -p crivello-tests --test scenarios cluster_schedules
 	$(CARGO) test --release -p crivello-tests --test scenarios replay -- --ignored
 	CRIVELLO_TEST_CHAOS_MINUTES=60 $(CARGO) test --release -p crivello-tests --test scenarios chaos_processes
 	$(MAKE) fuzz FUZZ_SECONDS=300
@@ -82,6 +80,10 @@ bench-cluster: build
 ## bench-traces  CPU per page with tracing of URLs off, at the default rate, and of all URLs
 bench-traces: build
 	$(CARGO) bench --workspace --bench traces
+
+## bench-expressions  CPU per page without expressions, with three, and with three that need the main text
+bench-expressions: build
+	$(CARGO) bench --workspace --bench expressions
 
 ## bench-connections  CPU per page with kept-alive and new connections, plain and TLS, each compared with a floor
 bench-connections: build

@@ -21,7 +21,7 @@ pub enum Load {
     Medium,
     /// About one core.
     Half,
-    /// All cores, or a quiet machine: it measures, or fills a disk.
+    /// All cores, or a quiet machine: it measures, or fills a disk. Unit tests may run, with the lowest priority.
     All,
 }
 

@@ -1,4 +1,5 @@
-//! Checks that manifests name no dependency that the sources do not use, and exclude no tests.
+//! Checks that manifests name no dependency that the sources do not use, and that no tests are
+//! left out, there or in `tests/run.sh`.
 
 use crate::{assert_none, crates, files, manifest, read, root, short};
 use std::collections::BTreeSet;
@@ -134,6 +135,61 @@ fn tests_that_are_not_run_do_not_exist() {
         }
     }
     assert_none(&problems);
+}
+
+/// Returns the names of the test binaries of a crate.
+fn test_binaries(dir: &Path) -> Vec<String> {
+    let manifest = manifest(&dir.join("Cargo.toml"));
+    let named = manifest.get("test").and_then(toml::Value::as_array).into_iter().flatten();
+    let named = named.filter_map(|test| test.get("name")?.as_str());
+    let mut names: Vec<String> = named.map(str::to_owned).collect();
+    for entry in std::fs::read_dir(dir.join("tests")).into_iter().flatten() {
+        let path = entry.expect("a directory entry").path();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        if is_source || path.join("main.rs").exists() {
+            names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names
+}
+
+/// Returns the name of the program of a crate, unless it has no tests.
+fn tested_program(dir: &Path) -> Option<String> {
+    let manifest = manifest(&dir.join("Cargo.toml"));
+    let is_tested =
+        |program: &toml::Value| program.get("test").and_then(toml::Value::as_bool) != Some(false);
+    let programs = manifest.get("bin").and_then(toml::Value::as_array);
+    let is_tested = programs.is_none_or(|programs| programs.iter().any(is_tested));
+    let main = dir.join("src/main.rs");
+    if !is_tested || !main.exists() || manifest.contains_key("test") {
+        return None;
+    }
+    let name = manifest["package"]["name"].as_str();
+    name.map(str::to_owned)
+}
+
+/// `tests/run.sh` names the binaries with tests, because it runs the scenarios apart from the others.
+#[test]
+fn every_test_binary_is_run() {
+    let script = read(&root().join("tests/run.sh"));
+    let words: Vec<&str> = script.split([' ', '\n', '(', ')']).collect();
+    let named = |option: &str| -> BTreeSet<String> {
+        let pairs = words.windows(2).filter(|pair| pair[0] == option);
+        pairs.map(|pair| pair[1].to_owned()).collect()
+    };
+    let dirs = || crates().into_iter().map(|dir| root().join(dir));
+    let binaries: BTreeSet<String> = dirs().flat_map(|dir| test_binaries(&dir)).collect();
+    assert_eq!(named("--test"), binaries, "tests/run.sh: --test");
+    let programs: BTreeSet<String> = dirs().filter_map(|dir| tested_program(&dir)).collect();
+    assert_eq!(named("--bin"), programs, "tests/run.sh: --bin");
+    let with_examples = |dir: &PathBuf| {
+        let manifest = manifest(&dir.join("Cargo.toml"));
+        let lib = manifest.get("lib").and_then(|lib| lib.get("doctest"));
+        dir.join("src/lib.rs").exists() && lib.and_then(toml::Value::as_bool) != Some(false)
+    };
+    let with_examples: Vec<PathBuf> = dirs().filter(with_examples).collect();
+    assert_eq!(with_examples, [root().join("expressions")], "tests/run.sh: --doc");
+    assert!(words.contains(&"--lib") && words.contains(&"--doc"));
 }
 
 #[test]
