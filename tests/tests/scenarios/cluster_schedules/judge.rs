@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum time in milliseconds until each group has an owner that may visit it, after the last fault
 /// or change of the membership: the peer leases of an earlier owner, and some scans and packets.
 const TAKE_OVER_MAX: u64 = 8_000;
+/// The same if each step of a handoff examines few roles, so that scans take longer.
+const TAKE_OVER_MAX_IN_SMALL_STEPS: u64 = 16_000;
 /// The same on a network that loses packets, so that they are sent again.
 const TAKE_OVER_MAX_WITH_LOSSES: u64 = 30_000;
 /// Maximum time in milliseconds until an agent that ended is declared dead or reported as undecided.
@@ -266,9 +268,10 @@ impl World {
             self.changed_at = self.now;
         }
         self.seen = seen;
-        let take_over_max = match self.kind.cuts_links() {
-            true => TAKE_OVER_MAX_WITH_LOSSES,
-            false => TAKE_OVER_MAX,
+        let take_over_max = match self.kind {
+            Kind::Returns => TAKE_OVER_MAX_IN_SMALL_STEPS,
+            kind if kind.cuts_links() => TAKE_OVER_MAX_WITH_LOSSES,
+            _ => TAKE_OVER_MAX,
         } + self.web.n_groups() * GROUP_SENT_MAX;
         if !is_quiet {
             self.disturbed = self.now;
