@@ -37,6 +37,7 @@ run() {
     "$@" </dev/null &
     groups+=($!)
     wait $! || failed+=("$name")
+    unset 'groups[-1]'
 }
 
 run_units() {
@@ -50,6 +51,7 @@ run_units() {
 run "tests with time limits" "${all[@]}" "${timed[@]}"
 echo "== scenarios; the output of the unit tests follows"
 log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 RUST_TEST_THREADS=2 run_units </dev/null >"$log" 2>&1 &
 units_pid=$!
 groups+=("$units_pid")
@@ -57,7 +59,6 @@ run scenarios "${all[@]}" "${scenarios[@]}"
 echo "== unit tests"
 wait "$units_pid" || failed+=("unit tests")
 cat "$log"
-rm "$log"
 
 if ((${#failed[@]} > 0)); then
     printf '== failed: %s\n' "${failed[@]}"

@@ -1,6 +1,6 @@
 //! `make bench-expressions`: the cost of three expressions, in CPU per page of the whole crawler.
 //!
-//! The same web is crawled without expressions, with one in each of `links.admit`, `links.priority` and
+//! A web is crawled without expressions, with one in each of `links.admit`, `links.priority` and
 //! `pages.keep`, and with others that need the main text of each page.
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_ROUNDS` the
@@ -18,7 +18,7 @@ use crivello_tests::env_value;
 const ADMIT: &str = r#"!url.path.contains("/calendar/") && link.depth < 100"#;
 const PRIORITY: &str = "link.same_domain ? 160 : 96";
 const KEEP: &str = r#"page.status < 500 ? "archive" : "parse""#;
-/// The same with the main text.
+/// Expressions that need the main text: a priority, and what is kept.
 const PRIORITY_BY_TEXT: &str = "parent.text_length > 500 ? 96 : 160";
 const KEEP_BY_TEXT: &str = r#"page.text_length >= 0 ? "archive" : "parse""#;
 

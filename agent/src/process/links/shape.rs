@@ -38,11 +38,11 @@ impl Shape {
     }
 }
 
-/// Number of classes of segments.
+/// Number of classes of segments, by their length and last byte.
 const CLASSES: usize = 32;
 
-/// Returns false if no segment of `path` can occur more than `repeats_max` times, because so many have
-/// neither the same length nor the same last byte. It is a fast check for most URLs.
+/// Returns true if more than `repeats_max` segments of `path` are of one class. Equal segments are of one
+/// class, so none is repeated more often otherwise. It is a fast check for most URLs.
 fn may_repeat(path: &str, repeats_max: usize) -> bool {
     let path = path.as_bytes();
     let mut counts = [0_u32; CLASSES];

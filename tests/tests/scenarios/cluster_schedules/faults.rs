@@ -13,7 +13,7 @@ const CUT_OFF_MAX: u64 = 6_000;
 const SLOW_AFTER_JOIN: u64 = 20_000;
 /// Maximum number of agents in a schedule.
 const AGENTS_MAX: usize = 8;
-/// The same if a new one joins while another one returns.
+/// Maximum number of agents in a schedule in which new ones join while others return.
 const AGENTS_MAX_WITH_RETURNS: usize = 12;
 /// Maximum time for which the link between two agents is cut, if that is all.
 const LONG_CUT_MAX: u64 = 90_000;

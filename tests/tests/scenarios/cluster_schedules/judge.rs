@@ -17,9 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum time in milliseconds until each group has an owner that may visit it, after the last fault
 /// or change of the membership: the peer leases of an earlier owner, and some scans and packets.
 const TAKE_OVER_MAX: u64 = 8_000;
-/// The same if each step of a handoff examines few roles, so that scans take longer.
+/// Maximum time of a take-over in milliseconds if each step of a handoff examines few roles, so that scans
+/// take longer.
 const TAKE_OVER_MAX_IN_SMALL_STEPS: u64 = 16_000;
-/// The same on a network that loses packets, so that they are sent again.
+/// Maximum time of a take-over in milliseconds on a network that loses packets, so that they are sent again.
 const TAKE_OVER_MAX_WITH_LOSSES: u64 = 30_000;
 /// Maximum time in milliseconds until an agent that ended is declared dead or reported as undecided.
 const DECLARED_DEAD_MAX: u64 = LEASE.as_millis() as u64 + 1_500;
