@@ -281,6 +281,7 @@ impl Agent {
         let etag = Some(format!("\"{version:016x}\"").into());
         let last_modified = Some("Tue, 14 Nov 2023 22:13:20 GMT".into());
         let data = RevisitData {
+            is_list: false,
             content: version,
             is_not_modified: false,
             validators: Validators { etag, last_modified },

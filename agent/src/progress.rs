@@ -64,6 +64,14 @@ pub struct RecrawlGauges {
     pub threshold: Option<f64>,
 }
 
+impl RecrawlGauges {
+    /// Returns the number of visits of pages that were fetched before.
+    #[must_use]
+    pub const fn visits(&self) -> u64 {
+        self.changed + self.unchanged + self.not_modified + self.failed
+    }
+}
+
 /// Number of hosts with something to fetch, by what they wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostGauges {

@@ -2,7 +2,7 @@
 
 use crate::format::{bytes, count, duration, rate};
 use crate::rate::{Rates, sparkline};
-use crivello_agent::progress::Snapshot;
+use crivello_agent::progress::{RecrawlGauges, Snapshot};
 use std::time::Duration;
 
 /// Capabilities of the terminal.
@@ -28,6 +28,7 @@ pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Styl
         row("hosts", host_cells(s)),
         row("answers", answer_cells(s)),
     ];
+    rows.extend(s.recrawl.map(|recrawl| row("again", again_cells(&recrawl, rates))));
     if let Some(left) = s.pages_left {
         let mut cells = vec![format!("{} pages", count(left))];
         cells.extend(rates.time_left(s).map(|t| format!("about {}", duration(t))));
@@ -39,10 +40,13 @@ pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Styl
 
 /// Returns a snapshot on one line, for the log.
 pub fn one_line(s: &Snapshot, rates: &Rates) -> String {
+    let again = s.recrawl.map_or(String::new(), |recrawl| {
+        format!(", {} again, {}/s", count(recrawl.visits()), rate(rates.again()))
+    });
     let left =
         rates.time_left(s).map_or(String::new(), |t| format!(", about {} left", duration(t)));
     format!(
-        "{} pages, {}/s, {}, queued {}, seen {}, hosts ready {} waiting {} resting {}, errors {}{left}; pace: {}",
+        "{} pages, {}/s, {}{again}, queued {}, seen {}, hosts ready {} waiting {} resting {}, errors {}{left}; pace: {}",
         count(s.pages),
         rate(rates.pages()),
         bytes(s.bytes),
@@ -64,6 +68,18 @@ fn page_cells(s: &Snapshot, rates: &Rates, style: Style) -> Vec<String> {
         bytes(s.bytes),
         format!("{}/s", bytes(whole(rates.bytes()))),
         sparkline(&history, style.unicode),
+    ]
+}
+
+fn again_cells(recrawl: &RecrawlGauges, rates: &Rates) -> Vec<String> {
+    let fresh = recrawl.freshness.map(|share| format!("about {:.0} % fresh", 100.0 * share));
+    vec![
+        count(recrawl.visits()),
+        format!("{}/s", rate(rates.again())),
+        format!("changed {}", count(recrawl.changed)),
+        format!("queued {}", count(recrawl.queued)),
+        format!("scheduled {}", count(recrawl.scheduled)),
+        fresh.unwrap_or_default(),
     ]
 }
 
@@ -198,6 +214,17 @@ mod tests {
         let text = lines(&busy(), &rates, "crawl", 80, Style::default()).join("\n");
         assert!(text.is_ascii(), "{text}");
         assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn fetches_of_known_pages_are_shown_if_there_may_be_any() {
+        let recrawl = RecrawlGauges { changed: 2, unchanged: 3, ..RecrawlGauges::default() };
+        let recrawling = Snapshot { recrawl: Some(recrawl), ..busy() };
+        let panel = |s| lines(s, &Rates::default(), "crawl", 80, Style::default());
+        assert_eq!(panel(&recrawling).len(), panel(&busy()).len() + 1);
+        let line = one_line(&recrawling, &Rates::default());
+        assert!(line.contains(", 5 again, 0/s"), "{line}");
+        assert!(!one_line(&busy(), &Rates::default()).contains("again"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ struct Sample {
     at: Duration,
     pages: u64,
     bytes: u64,
+    again: u64,
     left: Option<u64>,
 }
 
@@ -34,8 +35,9 @@ impl Rates {
             if self.samples.len() == SAMPLES_MAX {
                 self.samples.pop_front();
             }
-            let Snapshot { elapsed: at, pages, bytes, pages_left: left, .. } = *snapshot;
-            self.samples.push_back(Sample { at, pages, bytes, left });
+            let Snapshot { elapsed: at, pages, bytes, pages_left: left, recrawl, .. } = *snapshot;
+            let again = recrawl.map_or(0, |recrawl| recrawl.visits());
+            self.samples.push_back(Sample { at, pages, bytes, again, left });
         }
     }
 
@@ -47,6 +49,11 @@ impl Rates {
     /// Returns the bytes per second.
     pub fn bytes(&self) -> f64 {
         self.recent(|then, now| now.bytes.saturating_sub(then.bytes))
+    }
+
+    /// Returns the visits per second to pages that were fetched before.
+    pub fn again(&self) -> f64 {
+        self.recent(|then, now| now.again.saturating_sub(then.again))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]

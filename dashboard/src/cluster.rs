@@ -3,7 +3,7 @@
 use super::history::{Point, push_bounded};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
-use crivello_proto::agents::{AgentCallError, Answer, Listing};
+use crivello_proto::agents::{AgentCallError, Answer, Listing, mean_freshness};
 use crivello_proto::{bottleneck, v1};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -170,12 +170,9 @@ impl Found<'_> {
         self.counted().filter_map(|(.., progress)| progress.recrawl.as_ref())
     }
 
-    /// Returns the estimated share of fresh copies: the mean of the agents.
+    /// Returns the estimated share of fresh copies.
     fn fresh(&self) -> Option<f64> {
-        let shares: Vec<f64> = self.recrawls().filter_map(|r| r.freshness).collect();
-        #[expect(clippy::cast_precision_loss, reason = "there are few agents")]
-        let n = shares.len() as f64;
-        (n > 0.0).then(|| shares.iter().sum::<f64>() / n)
+        mean_freshness(self.recrawls().map(|r| (r.scheduled + r.queued, r.freshness)))
     }
 
     /// Returns the numbers about pages that are fetched again; null if none are.

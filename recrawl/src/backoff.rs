@@ -39,17 +39,18 @@ impl FailurePolicy {
         Self { wait_min, wait_max: bounded(wait_max).max(wait_min), gone_after }
     }
 
-    /// Returns when to fetch a page again whose failure at `now` (seconds since 1970) was recorded. A
-    /// gone page is fetched a last time when it has been gone for long enough.
+    /// Returns when to fetch a page again whose failure at `now` (seconds since 1970) was recorded.
+    /// `is_gone` is true if it was found gone. A gone page is fetched a last time when it has been gone for
+    /// long enough; only that fetch shows that it still is.
     #[must_use]
-    pub fn next_try(&self, now: f64, page: &PageHistory) -> NextTry {
+    pub fn next_try(&self, now: f64, page: &PageHistory, is_gone: bool) -> NextTry {
         let now = if now.is_finite() { now.clamp(0.0, 1e12) } else { page.last_fetch() };
         let doublings = page.failures().saturating_sub(1).min(60);
         let wait = (self.wait_min * 2.0_f64.powi(doublings as i32)).min(self.wait_max);
         match page.gone_since().map(|since| since + self.gone_after) {
-            Some(end) if now >= end => NextTry::Forget,
-            Some(end) => NextTry::At((now + wait).min(end)),
-            None => NextTry::At(now + wait),
+            Some(end) if now >= end && is_gone => NextTry::Forget,
+            Some(end) if now < end => NextTry::At((now + wait).min(end)),
+            _ => NextTry::At(now + wait),
         }
     }
 }

@@ -12,7 +12,7 @@
 //! 19–20  time of the prior: 1 s · 1.0006^k
 //! 21     weight: 0 for k = 0, else 2^((k − 128)/12); a weight of 1 is exact
 //! 22     change signals since the last fetch, at most 255
-//! 23     failures in a row since the last fetch, at most 127; the highest bit: the page is gone
+//! 23     failures in a row since the last fetch, at most 127; the highest bit: one found the page gone
 //! ```
 //! All integers are big-endian. The prior and the weight are those by which the page was scheduled
 //! last. So the interval of a page for any threshold depends on these bytes and on the policy only:
@@ -124,13 +124,13 @@ impl PageHistory {
     /// Records a visit that yielded neither a page nor a 304. `is_gone` means 404 or 410. `now` is in
     /// seconds since 1970.
     pub fn record_failure(&mut self, now: f64, is_gone: bool) {
-        let was_gone = self.failures & GONE != 0;
-        let count = (self.failures & !GONE).saturating_add(1).min(!GONE);
-        self.failures = if is_gone { GONE | count } else { count };
-        if is_gone && !was_gone {
+        if is_gone && self.failures & GONE == 0 {
             self.last_change = to_seconds(now);
             self.failures = GONE | 1;
+            return;
         }
+        let count = (self.failures & !GONE).saturating_add(1).min(!GONE);
+        self.failures = self.failures & GONE | count;
     }
 
     /// Returns the time from the last fetch until `now`, in seconds; zero if `now` is earlier.
@@ -169,8 +169,8 @@ impl PageHistory {
         (self.failures & !GONE).into()
     }
 
-    /// Returns the time of the first fetch that found the page gone, in seconds since 1970, if the last
-    /// fetch found it gone.
+    /// Returns the time of the first fetch that found the page gone, in seconds since 1970, if none has
+    /// found it since. Errors in between say nothing.
     #[must_use]
     pub fn gone_since(&self) -> Option<f64> {
         (self.failures & GONE != 0).then(|| self.last_change())

@@ -1,7 +1,7 @@
 //! The thresholds that were in force, and what a change of the threshold means for stored due times.
 //!
 //! A due time is stored by the threshold of its time. When the threshold has moved by more than a
-//! twentieth, a **pass** goes through the due times in bounded steps, and scales the time that is left to
+//! twentieth, or the policy has changed, a **pass** goes through the due times in bounded steps, and scales the time that is left to
 //! each by the ratio of the page's intervals ([`rescaled_due`]). So pages that were spread over their
 //! old intervals are spread over the new ones: a change of the budget changes the rate of fetches as
 //! the pass proceeds, without a burst of overdue pages and without a pause. Between passes a due time
@@ -9,6 +9,8 @@
 //!
 //! The intervals of the last fetches began under older thresholds, so [`crate::rate_meter`] needs these
 //! as well.
+
+use crate::threshold::ThresholdPolicy;
 
 /// Ratio of two thresholds above which both are remembered.
 const REMEMBERED_RATIO: f64 = 1.02;
@@ -37,15 +39,24 @@ pub fn rescaled_due(now: f64, last_fetch: f64, stored_due: f64, before: f64, aft
     }
 }
 
+/// The policy and the threshold by which due times are stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    /// The objective and the bounds of intervals.
+    pub policy: ThresholdPolicy,
+    /// The threshold.
+    pub threshold: f64,
+}
+
 /// A pass over the due times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DuePass {
     /// When the pass began, in seconds since 1970. Pages fetched since then are left out.
     pub began: f64,
-    /// The threshold by which the due times were stored.
-    pub before: f64,
-    /// The threshold by which they are to be stored.
-    pub after: f64,
+    /// By which the due times were stored.
+    pub before: Passed,
+    /// By which they are to be stored.
+    pub after: Passed,
 }
 
 /// The thresholds that were in force, and since when. Times are in seconds since 1970.
@@ -53,15 +64,22 @@ pub struct DuePass {
 pub struct ThresholdHistory {
     /// Start and threshold of each period, in order of time. Never empty.
     periods: Vec<(f64, f64)>,
-    /// The threshold of the last pass.
-    passed: f64,
+    /// The policy and threshold of the last complete pass.
+    passed: Passed,
 }
 
 impl ThresholdHistory {
-    /// Starts with a threshold at `now`.
+    /// Starts with a threshold at `now`. Due times are stored by `passed`.
     #[must_use]
-    pub fn new(now: f64, threshold: f64) -> Self {
-        Self { periods: vec![(now, threshold)], passed: threshold }
+    pub fn new(now: f64, threshold: f64, passed: Passed) -> Self {
+        Self { periods: vec![(now, threshold)], passed }
+    }
+
+    /// Returns the policy and threshold of the last complete pass. A pass that a restart interrupts begins
+    /// again from them.
+    #[must_use]
+    pub const fn passed(&self) -> Passed {
+        self.passed
     }
 
     /// Takes the present threshold.
@@ -80,14 +98,18 @@ impl ThresholdHistory {
         self.periods.last().map_or(0.0, |(_, threshold)| *threshold)
     }
 
-    /// Begins a pass over the due times, if the threshold has moved since the last one. The caller ends
-    /// a pass before it begins another.
-    pub fn begin_pass(&mut self, now: f64) -> Option<DuePass> {
-        let (before, after) = (self.passed, self.threshold());
-        is_apart(after, before, PASS_RATIO).then(|| {
-            self.passed = after;
-            DuePass { began: now, before, after }
-        })
+    /// Begins a pass over the due times, if the threshold has moved since the last one, or the policy has
+    /// changed. The caller ends a pass before it begins another.
+    pub fn begin_pass(&self, now: f64, policy: &ThresholdPolicy) -> Option<DuePass> {
+        let (before, after) = (self.passed, Passed { policy: *policy, threshold: self.threshold() });
+        let is_due = before.policy != after.policy
+            || is_apart(after.threshold, before.threshold, PASS_RATIO);
+        is_due.then_some(DuePass { began: now, before, after })
+    }
+
+    /// Ends a pass.
+    pub const fn end_pass(&mut self, pass: &DuePass) {
+        self.passed = pass.after;
     }
 
     /// Returns the thresholds that were in force from `start` to `end`, each with the seconds. `None`
@@ -112,6 +134,7 @@ fn is_apart(one: f64, other: f64, ratio: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objective::Objective;
 
     fn between(history: &ThresholdHistory, start: f64, end: f64) -> Option<Vec<(f64, f64)>> {
         history.between(start, end).map(Iterator::collect)
@@ -119,14 +142,23 @@ mod tests {
 
     #[test]
     fn periods_are_remembered() {
-        let mut history = ThresholdHistory::new(100.0, 1.0);
+        let policy = ThresholdPolicy::new(Objective::Harmonic, 1.0, 1e6);
+        let passed = |threshold| Passed { policy, threshold };
+        let mut history = ThresholdHistory::new(100.0, 1.0, passed(1.0));
         history.update(150.0, 1.01);
         history.update(200.0, 1.05);
-        assert_eq!(history.begin_pass(200.0), None);
+        assert_eq!(history.begin_pass(200.0, &policy), None);
         history.update(300.0, 2.0);
-        let pass = DuePass { began: 310.0, before: 1.0, after: 2.0 };
-        assert_eq!(history.begin_pass(310.0), Some(pass));
-        assert_eq!(history.begin_pass(320.0), None);
+        let pass = DuePass { began: 310.0, before: passed(1.0), after: passed(2.0) };
+        assert_eq!(history.begin_pass(310.0, &policy), Some(pass));
+        // It has not ended: after a restart it begins again.
+        assert_eq!(history.passed(), passed(1.0));
+        history.end_pass(&pass);
+        assert_eq!(history.begin_pass(320.0, &policy), None);
+        let shorter = ThresholdPolicy::new(Objective::Harmonic, 1.0, 1e5);
+        let after = Passed { policy: shorter, threshold: 2.0 };
+        let pass = DuePass { began: 330.0, before: passed(2.0), after };
+        assert_eq!(history.begin_pass(330.0, &shorter), Some(pass));
 
         let all = vec![(1.0, 50.0), (1.05, 100.0), (2.0, 50.0)];
         assert_eq!(between(&history, 150.0, 350.0), Some(all));

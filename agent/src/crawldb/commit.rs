@@ -3,6 +3,7 @@
 use super::drop_queue::drop_queues;
 use super::frontier::Frontier;
 use super::pending_page::{hold_until_acked, release_acked};
+use super::refetch::lost_url;
 use super::{CrawlDb, META_ARCHIVE, META_ARCHIVE_PERIODS, META_TOTALS};
 use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued, Revisit};
 use crate::storage::crawl_dir::META_SEEDED;
@@ -131,6 +132,11 @@ impl CrawlDb {
             return Ok(None);
         }
         let outcome = self.outcome(batch, page, row, record);
+        // Its archive was lost since it was queued: a 304 to the request refers to nothing.
+        if waits && let Some(lost) = self.refetch.lost(&outcome) {
+            self.frontier.requeue(batch, page.host, &lost_url(lost));
+            return Ok(None);
+        }
         let mut pending = None;
         if waits && waits_for_links {
             pending = Some(hold_until_acked(&mut self.frontier, batch, page.host, row, outcome)?);

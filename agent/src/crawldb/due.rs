@@ -99,7 +99,7 @@ impl DueScan {
         frontier.due = DueCursor { key: cursor, next: next.unwrap_or(Timestamp::MAX) };
         let due = read_outcomes(frontier, due)?;
         let (is_shut, mut hosts) = (shut(group_rows, jobs, &due)?, Vec::new());
-        for DueUrl { url, outcome, .. } in &due {
+        for DueUrl { url, outcome, .. } in due.iter().filter(|due| !is_shut(due.url.group)) {
             let page = outcome.as_ref().and_then(UrlOutcome::page);
             hosts.extend(page.map(|page| refetch.host_of(url.group, page)));
         }
@@ -203,6 +203,9 @@ impl DueScan {
         if !is_last {
             self.pass = Some(Pass { from: last, ..pass });
             return Ok(None);
+        }
+        if let Some(moves) = &pass.moves {
+            recrawl.end_pass(moves);
         }
         self.passed = Some((now, frontier.totals.scheduled, now.since(pass.begun)));
         let queued = frontier.totals.queued_again as f64 / (pass.n_pages as f64).max(1.0);

@@ -45,7 +45,7 @@ mod transfer;
 pub use blocked_hosts::BlockedHosts;
 pub use group_rows::GroupRows;
 pub use recent::RecentKeys;
-pub use recrawl::RecrawlState;
+pub use recrawl::{DueReason, RecrawlState, due_reason};
 pub use refetch::archived;
 pub use roles::{RoleCounts, count_roles};
 pub use schedule_scan::MayFetch;
@@ -137,7 +137,10 @@ impl CrawlDb {
         };
         Ok(Self {
             frontier,
-            server: Server::new(settings.fixed.state.window_urls_max),
+            server: Server::new(
+                settings.fixed.state.window_urls_max,
+                settings.live.politeness.clone(),
+            ),
             refused: Vec::new(),
             group_rows: GroupRows::new(disk.clone()),
             group_jobs: GroupJobs::read(&disk)?,
@@ -489,10 +492,11 @@ impl CrawlDb {
         self.recrawl.set_threshold(threshold, now);
     }
 
-    /// Applies new settings: limits for hosts and domains, blocked hosts, the delays of hosts that rest
-    /// on disk, and the order of queued URLs.
+    /// Applies new settings: limits for hosts and domains, delays, blocked hosts, and the order of
+    /// queued URLs.
     pub fn reconfigure(&mut self, settings: &Live) {
         self.frontier.limits = settings.limits.clone();
+        self.server.reconfigure(&settings.politeness);
         self.blocked_hosts.reconfigure(settings);
         self.reorder.reconfigure(&settings.links.priority);
         self.recrawl.reconfigure(&settings.recrawl);

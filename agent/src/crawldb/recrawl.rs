@@ -26,7 +26,7 @@ use crivello_recrawl::rate::RateDistribution;
 use crivello_recrawl::rate_meter::{RateCorrection, RateMeter};
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
-use crivello_recrawl::threshold_history::{DuePass, ThresholdHistory, rescaled_due};
+use crivello_recrawl::threshold_history::{DuePass, Passed, ThresholdHistory, rescaled_due};
 use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
@@ -45,8 +45,10 @@ const PASS_INTERVALS: u32 = 5;
 const LISTS_INTERVAL: Duration = Duration::from_secs(86_400);
 /// Time over which hinted visits are averaged, as a multiple of that between two fetches of a list.
 const HINT_WINDOW_LISTS: f64 = 10.0;
+/// Number of visits after which one counts `1/e` in the estimated freshness.
+const FRESHNESS_VISITS: f64 = 10_000.0;
 /// Version of the value in `meta`.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Results of visits of pages that were fetched before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,8 +76,10 @@ pub struct RecrawlState {
     prior: PriorStats,
     n_reports: u64,
     counts: RevisitCounts,
-    /// Time average of the probability that a copy is fresh, over recent visits.
-    freshness: Option<f64>,
+    /// Estimated time for which copies were fresh, and time for which there were copies, in seconds; of
+    /// recent visits.
+    fresh_time: f64,
+    copy_time: f64,
 }
 
 impl RecrawlState {
@@ -86,17 +90,19 @@ impl RecrawlState {
     pub fn read(disk: &Database, settings: &config::Recrawl) -> Result<Self, DiskError> {
         let change_interval = settings.change_interval.as_secs_f64();
         let threshold = ThresholdController::initial_threshold(change_interval);
+        let policy = threshold_policy(settings);
         let mut state = Self {
             settings: settings.clone(),
-            policy: threshold_policy(settings),
+            policy,
             failures: failure_policy(settings),
             threshold,
-            past: ThresholdHistory::new(0.0, threshold),
+            past: ThresholdHistory::new(0.0, threshold, Passed { policy, threshold }),
             meter: RateMeter::default(),
             prior: PriorStats::default(),
             n_reports: 0,
             counts: RevisitCounts::default(),
-            freshness: None,
+            fresh_time: 0.0,
+            copy_time: 0.0,
         };
         if let Some(value) = disk.get(Family::Meta, META_RECRAWL)? {
             let damaged = DiskError::Row { family: "meta", what: "the recrawl state is malformed" };
@@ -143,9 +149,11 @@ impl RecrawlState {
         self.threshold
     }
 
-    /// Returns the share of copies that are fresh, by the estimated rates; `None` before any visit.
-    pub const fn freshness(&self) -> Option<f64> {
-        self.freshness
+    /// Returns the share of copies that are fresh, by the estimated rates; `None` before any visit. Each
+    /// visit counts by the time since the one before, so a page counts the same however often it is
+    /// fetched.
+    pub fn freshness(&self) -> Option<f64> {
+        (self.copy_time > 0.0).then(|| self.fresh_time / self.copy_time)
     }
 
     /// Returns the recrawl state of a URL after a visit; `None` if pages are fetched once.
@@ -191,13 +199,13 @@ impl RecrawlState {
             .history
             .unwrap_or_else(|| PageHistory::first(now, &FirstHints::default(), &context));
         history.record_failure(now, is_gone);
-        let due = match self.failures.next_try(now, &history) {
+        let due = match self.failures.next_try(now, &history, is_gone) {
             NextTry::At(due) => timestamp(due),
             NextTry::Forget => Timestamp::ZERO,
         };
         // The next answer must not be compared with what the error hides.
         let validators = Validators::default();
-        Revisit { due, history: Some(history), validators, ..before.clone() }
+        Revisit { due, moved_in: 0, history: Some(history), validators, ..before.clone() }
     }
 
     /// Returns the outcome of a queued URL that is discarded. It is queued again after a while, unless
@@ -257,7 +265,7 @@ impl RecrawlState {
                     (false, false) => counts.unchanged += 1,
                 }
                 // Lists change at nearly each visit, and are fetched at intervals of their own.
-                if self.own_interval(row).is_none() {
+                if self.own_interval(row, data.is_list).is_none() {
                     self.learn(&earlier, &history, before, now);
                     let visit = ObservedVisit {
                         prefix,
@@ -284,25 +292,24 @@ impl RecrawlState {
             }
         };
         let due = timestamp(now + self.interval((before, row), data, &history));
+        // A 304 refers to the last capture, and replay does not follow a revisit to another revisit.
+        let is_revisit = matches!(page.end, PageEnd::Response { duplicate: true, .. });
+        let validators = if is_revisit { Validators::default() } else { data.validators.clone() };
         Revisit {
             generation: before.generation,
             due,
             moved_in: 0,
             history: Some(history),
             content: Some(data.content),
+            is_list: data.is_list,
             capture,
-            validators: data.validators.clone(),
+            validators,
         }
     }
 
     /// Returns the interval of sitemaps, feeds and seeds, if they have one of their own.
-    fn own_interval(&self, row: &Queued) -> Option<f64> {
-        let interval = match row.kind {
-            LinkKind::Sitemap => self.settings.sitemaps_interval,
-            _ if row.depth == 0 && row.redirects == 0 => self.settings.seeds_interval,
-            _ => Duration::ZERO,
-        };
-        (!interval.is_zero()).then_some(interval.as_secs_f64())
+    fn own_interval(&self, row: &Queued, is_list: bool) -> Option<f64> {
+        own_interval(&self.settings, row, is_list).map(|(_, interval)| interval.as_secs_f64())
     }
 
     /// Returns the time from a fetch to the next, in seconds.
@@ -313,7 +320,7 @@ impl RecrawlState {
         history: &PageHistory,
     ) -> f64 {
         let (least, most) = self.policy.bounds();
-        let interval = match (self.own_interval(row), self.settings.policy) {
+        let interval = match (self.own_interval(row, data.is_list), self.settings.policy) {
             (Some(interval), _) => interval,
             (None, RecrawlPolicy::Adaptive) => {
                 let no_signals = SignalModel::NONE;
@@ -351,14 +358,10 @@ impl RecrawlState {
             // The time average of exp(-Δt) from 0 to the elapsed time.
             let missed = earlier.rate().mean() * elapsed;
             let fresh = if missed < 1e-6 { 1.0 } else { -(-missed).exp_m1() / missed };
-            let share = self.freshness.map_or(1.0, |_| 0.001_f64.max(1.0 / (1.0 + self.visits())));
-            let old = self.freshness.unwrap_or(fresh);
-            self.freshness = Some(old + share * (fresh - old));
+            let remembered = 1.0 - 1.0 / FRESHNESS_VISITS;
+            self.fresh_time = self.fresh_time * remembered + fresh * elapsed;
+            self.copy_time = self.copy_time * remembered + elapsed;
         }
-    }
-
-    fn visits(&self) -> f64 {
-        (self.counts.changed + self.counts.unchanged + self.counts.not_modified) as f64
     }
 
     /// Returns the prior of all pages of this agent.
@@ -396,8 +399,8 @@ impl RecrawlState {
                 let history = revisit.history.as_mut()?;
                 history.record_signal();
                 let model = signal_model(evidence, &self.crawl_prior());
-                let due = timestamp(history.due(&self.policy, self.threshold, &model));
-                (due.max(now), Revisit::SIGNALED)
+                let due = history.due(&self.policy, self.threshold, &model);
+                (timestamp(due.max(seconds(now))), Revisit::SIGNALED)
             }
         };
         let is_request = mark == Revisit::REQUESTED;
@@ -411,6 +414,10 @@ impl RecrawlState {
         // A page that is due at once by an old threshold must not be put off by the one in force.
         if is_sooner || is_request {
             revisit.moved_in = mark;
+        }
+        // The interval by an expression follows from the due time after a 304, which this one is not.
+        if is_sooner && self.settings.policy == RecrawlPolicy::Fixed {
+            revisit.validators = Validators::default();
         }
         Some(revisit)
     }
@@ -471,9 +478,14 @@ impl RecrawlState {
         (self.n_reports as u32).wrapping_add(1)
     }
 
-    /// Begins to move due times to the threshold in force, if it has moved.
-    pub fn begin_pass(&mut self, now: Timestamp) -> Option<DuePass> {
-        self.past.begin_pass(seconds(now))
+    /// Begins to move due times to the threshold and the policy in force, if these have changed.
+    pub fn begin_pass(&self, now: Timestamp) -> Option<DuePass> {
+        self.past.begin_pass(seconds(now), &self.policy)
+    }
+
+    /// Ends a pass that moved due times.
+    pub fn end_pass(&mut self, pass: &DuePass) {
+        self.past.end_pass(pass);
     }
 
     /// Returns the due time of a page in a pass that moves due times.
@@ -485,8 +497,8 @@ impl RecrawlState {
     ) -> Option<Timestamp> {
         let is_older = |history: &PageHistory| history.last_fetch() < pass.began;
         let history = revisit.history.filter(is_older).filter(|_| !revisit.is_set_by_hint())?;
-        let [before, after] = [pass.before, pass.after].map(|threshold| {
-            history.due(&self.policy, threshold, &SignalModel::NONE) - history.last_fetch()
+        let [before, after] = [pass.before, pass.after].map(|Passed { policy, threshold }| {
+            history.due(&policy, threshold, &SignalModel::NONE) - history.last_fetch()
         });
         let stored = seconds(revisit.due);
         let due = rescaled_due(seconds(now), history.last_fetch(), stored, before, after);
@@ -498,7 +510,7 @@ impl RecrawlState {
         let failed = revisit.history.is_none_or(|history| history.failures() > 0);
         self.settings.policy == RecrawlPolicy::Adaptive
             && !failed
-            && self.own_interval(row).is_none()
+            && self.own_interval(row, revisit.is_list).is_none()
     }
 
     /// Adds the state to a batch.
@@ -512,7 +524,13 @@ impl RecrawlState {
         for n in [changed, unchanged, not_modified, failed, self.n_reports] {
             w.number(n);
         }
-        w.rest(&self.freshness.unwrap_or(f64::NAN).to_be_bytes());
+        w.rest(&self.fresh_time.to_be_bytes()).rest(&self.copy_time.to_be_bytes());
+        let Passed { policy, threshold } = self.past.passed();
+        let (least, most) = policy.bounds();
+        w.byte(u8::from(policy.objective() == Objective::Freshness));
+        for number in [threshold, least, most] {
+            w.rest(&number.to_be_bytes());
+        }
         batch.put(Family::Meta, META_RECRAWL, &w.finish());
     }
 
@@ -530,14 +548,76 @@ impl RecrawlState {
             failed: r.number()?,
         };
         self.n_reports = r.number()?;
-        let freshness = f64::from_be_bytes(r.array()?);
-        self.freshness = Some(freshness).filter(|share| (0.0..=1.0).contains(share));
-        if threshold.is_finite() && threshold > 0.0 {
+        let mut number = |r: &mut RowReader<'_>| r.array().map(f64::from_be_bytes);
+        (self.fresh_time, self.copy_time) = (number(&mut r)?, number(&mut r)?);
+        let objective = match r.byte()? {
+            0 => Objective::Harmonic,
+            _ => Objective::Freshness,
+        };
+        let (passed, least, most) = (number(&mut r)?, number(&mut r)?, number(&mut r)?);
+        if [threshold, passed].iter().all(|threshold| threshold.is_finite() && *threshold > 0.0) {
             self.threshold = threshold;
-            self.past = ThresholdHistory::new(0.0, threshold);
+            let policy = ThresholdPolicy::new(objective, least, most);
+            self.past = ThresholdHistory::new(0.0, threshold, Passed { policy, threshold: passed });
         }
         Some(())
     }
+}
+
+/// What the due time of a finished URL follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueReason {
+    /// A request of a person.
+    Requested,
+    /// A sitemap or feed that reported a change.
+    Reported,
+    /// Failures in a row.
+    Failures,
+    /// The interval of sitemaps and feeds.
+    SitemapsInterval,
+    /// The interval of seeds.
+    SeedsInterval,
+    /// The interval of the policy `fixed`.
+    Interval,
+    /// Its weight, the rate of its changes, and the threshold.
+    ChangeRate,
+}
+
+/// Returns what the due time of a finished URL follows from; `None` if it is not fetched again.
+pub fn due_reason(
+    settings: &config::Recrawl,
+    row: &Queued,
+    revisit: &Revisit,
+) -> Option<DueReason> {
+    let has_failed = revisit.history.is_some_and(|history| history.failures() > 0);
+    let own = own_interval(settings, row, revisit.is_list);
+    (revisit.due > Timestamp::ZERO).then_some(match revisit.moved_in {
+        Revisit::REQUESTED => DueReason::Requested,
+        Revisit::SIGNALED => DueReason::Reported,
+        _ if has_failed => DueReason::Failures,
+        _ => match own {
+            Some((reason, _)) => reason,
+            None if settings.policy == RecrawlPolicy::Adaptive => DueReason::ChangeRate,
+            None => DueReason::Interval,
+        },
+    })
+}
+
+/// Returns the interval of sitemaps, feeds and seeds, if they have one of their own.
+fn own_interval(
+    settings: &config::Recrawl,
+    row: &Queued,
+    is_list: bool,
+) -> Option<(DueReason, Duration)> {
+    let own = match row.kind {
+        _ if is_list => (DueReason::SitemapsInterval, settings.sitemaps_interval),
+        LinkKind::Sitemap => (DueReason::SitemapsInterval, settings.sitemaps_interval),
+        _ if row.depth == 0 && row.redirects == 0 => {
+            (DueReason::SeedsInterval, settings.seeds_interval)
+        }
+        _ => return None,
+    };
+    (!own.1.is_zero()).then_some(own)
 }
 
 /// Result of a fetch, for the schedule.

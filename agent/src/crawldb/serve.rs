@@ -13,8 +13,10 @@ use crate::messages::{
 };
 use crate::storage::values::decode_queued;
 use crate::storage::{Database, DiskError, Family, keys};
+use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::{HostPolicy, WaitRule};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ use std::time::Duration;
 
 /// Delay before another look at a host whose domain has no pages left to reserve.
 const RESERVATION_WAIT: Duration = Duration::from_secs(1);
+/// Time that a host's delay takes for its URLs in memory at most. They come before a page that falls due
+/// and before new URLs of a higher priority.
+const WINDOW_TIME: Duration = Duration::from_secs(60);
 
 /// The requests of the workbench, and the scan of `schedule` that answers them.
 #[derive(Debug)]
@@ -36,10 +41,11 @@ pub(super) struct Server {
     requested_hosts: Vec<(HostKey, Arc<str>)>,
     scan: ScheduleScan,
     window_urls_max: u64,
+    politeness: Politeness,
 }
 
 impl Server {
-    pub fn new(window_urls_max: u64) -> Self {
+    pub fn new(window_urls_max: u64, politeness: Politeness) -> Self {
         Self {
             requested: false,
             wanted: 0,
@@ -47,7 +53,13 @@ impl Server {
             requested_hosts: Vec::new(),
             scan: ScheduleScan::new(),
             window_urls_max,
+            politeness,
         }
+    }
+
+    /// Applies new delays.
+    pub fn reconfigure(&mut self, politeness: &Politeness) {
+        self.politeness.clone_from(politeness);
     }
 
     /// Returns true if the workbench requested something since [`Self::serve`] was last called.
@@ -251,6 +263,7 @@ impl Server {
         if let Some(reason) = entry.row.closed {
             return Ok(Err(Some(reason)));
         }
+        let window = self.window(frontier, entry);
         let on_the_way = entry.checked_out.len() as u64;
         let mut left = u64::MAX;
         if let Some(max) = frontier.limits.pages_per_host_max {
@@ -265,15 +278,17 @@ impl Server {
                 return Ok(Err(Some(Discard::DomainLimit)));
             }
             let reserved = frontier.hosts.reserved(host.group);
-            left = left.min(max.saturating_sub(pages + reserved)).min(self.window(frontier));
+            left = left.min(max.saturating_sub(pages + reserved)).min(window);
         }
         Ok(if left == 0 { Err(None) } else { Ok(left) })
     }
 
-    /// Returns the maximum number of URLs of one host in memory, by weight.
-    fn window(&self, frontier: &Frontier) -> u64 {
+    /// Returns the maximum number of URLs of a host in memory, by weight: its share of all, and no more
+    /// than are fetched in [`WINDOW_TIME`].
+    fn window(&self, frontier: &Frontier, entry: &HostInMemory) -> u64 {
         let share = self.window_urls_max / (frontier.hosts.len() as u64).max(1);
-        share.clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
+        let in_time = urls_in_time(&self.politeness, entry);
+        share.min(in_time).clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
     }
 
     /// Returns the next URLs of a host, and whether more follow. New URLs, at most `new_max`, and those
@@ -284,14 +299,15 @@ impl Server {
         host: HostKey,
         new_max: u64,
     ) -> Result<(Vec<Queued>, bool), DiskError> {
-        let window = usize::try_from(self.window(frontier)).unwrap_or(usize::MAX);
+        let Some(entry) = frontier.hosts.get(host) else { return Ok((Vec::new(), false)) };
+        if entry.available() == 0 {
+            return Ok((Vec::new(), false));
+        }
+        let window = usize::try_from(self.window(frontier, entry)).unwrap_or(usize::MAX);
         let new_max = usize::try_from(new_max).unwrap_or(usize::MAX);
         let new_max = if frontier.only_again { 0 } else { new_max.min(window) };
         let again_max = if frontier.totals.queued_again > 0 { window } else { 0 };
         let Some(entry) = frontier.hosts.get_mut(host) else { return Ok((Vec::new(), false)) };
-        if entry.available() == 0 {
-            return Ok((Vec::new(), false));
-        }
         let head = |queue, most| head_of(&frontier.disk, (host, entry), queue, (most, window));
         let (new, again) = (head(QueueKind::New, new_max)?, head(QueueKind::Again, again_max)?);
         let urls = in_turn(new, again, window);
@@ -301,6 +317,22 @@ impl Server {
             entry.cursors.pass(url.queue_key);
         }
         Ok((urls, entry.available() > 0))
+    }
+}
+
+/// Returns the number of URLs of a host that its delay allows in [`WINDOW_TIME`].
+fn urls_in_time(politeness: &Politeness, entry: &HostInMemory) -> u64 {
+    let state = &entry.row.state;
+    let policy = HostPolicy::of(politeness, &entry.row.name, None);
+    let (wait, _) = policy.wait(state.mean_served());
+    // A Crawl-delay is known by the last wait only.
+    let asked = if state.rule == WaitRule::CrawlDelay { state.last_wait() } else { wait };
+    match wait.max(asked).as_micros() {
+        0 => u64::MAX,
+        wait => {
+            let visits = (WINDOW_TIME.as_micros() / wait) as u64;
+            visits.saturating_mul(u64::from(policy.burst()))
+        }
     }
 }
 
@@ -398,5 +430,54 @@ fn due_without_urls(
         pages_left: u64::MAX,
         resolved: entry.row.resolved,
         answered: entry.row.answered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::values::HostRow;
+    use crivello_common::config::PolitenessMode;
+    use crivello_common::politeness::HostState;
+
+    #[test]
+    fn urls_in_memory_take_a_minute_at_most() {
+        let at = Timestamp::from_secs(1_000);
+        let secs = Duration::from_secs;
+        for (delay, burst, rule, last_wait, urls) in [
+            (5, 1, WaitRule::Nothing, 0, 12),
+            (5, 1, WaitRule::Delay, 5, 12),
+            (5, 3, WaitRule::Delay, 5, 36),
+            (100, 1, WaitRule::Delay, 100, 0),
+            (0, 1, WaitRule::Delay, 0, u64::MAX),
+            // The last wait was longer than usual, and says nothing of the next ones.
+            (5, 1, WaitRule::Backoff, 600, 12),
+            (5, 1, WaitRule::TakeOver, 60, 12),
+            (5, 1, WaitRule::CrawlDelay, 20, 3),
+        ] {
+            let politeness = Politeness {
+                mode: PolitenessMode::Absolute,
+                delay: secs(delay),
+                burst,
+                ..Politeness::default()
+            };
+            let next = at + secs(last_wait);
+            let state = HostState { last_ended: at, next, rule, ..HostState::default() };
+            let entry = HostInMemory::new(HostRow { state, ..HostRow::default() });
+            assert_eq!(urls_in_time(&politeness, &entry), urls, "{rule:?} {delay} s");
+        }
+    }
+
+    #[test]
+    fn the_time_follows_from_the_response_time_in_relative_mode() {
+        let politeness = Politeness {
+            mode: PolitenessMode::Relative,
+            relative_factor: 10.0,
+            relative_delay_min: Duration::from_secs(1),
+            ..Politeness::default()
+        };
+        let state = HostState { requests: 4, served_us: 1_200_000, ..HostState::default() };
+        let entry = HostInMemory::new(HostRow { state, ..HostRow::default() });
+        assert_eq!(urls_in_time(&politeness, &entry), 20);
     }
 }

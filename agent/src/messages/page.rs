@@ -50,6 +50,8 @@ pub struct RevisitData {
     pub content: u64,
     /// True if the server called the last content unmodified (304).
     pub is_not_modified: bool,
+    /// True if the response is a sitemap or feed; as last time if it has no body.
+    pub is_list: bool,
     /// Validators for the next request.
     pub validators: Validators,
     /// Date of the last change by the server.

@@ -24,6 +24,8 @@ pub struct Revisit {
     pub history: Option<PageHistory>,
     /// The lower half of the fingerprint of the last content.
     pub content: Option<u64>,
+    /// True if the last content is a sitemap or feed.
+    pub is_list: bool,
     /// The last capture with a body.
     pub capture: Option<LastCapture>,
     /// The server's own validators of that body, verbatim.
@@ -66,6 +68,7 @@ const HAS_CAPTURE: u8 = 4;
 const HAS_RECORD: u8 = 8;
 const HAS_ETAG: u8 = 16;
 const HAS_LAST_MODIFIED: u8 = 32;
+const IS_LIST: u8 = 64;
 
 impl Revisit {
     /// Value of `moved_in` of a page that a person asked for.
@@ -119,6 +122,7 @@ impl Revisit {
             (record.is_some(), HAS_RECORD),
             (etag.is_some(), HAS_ETAG),
             (last_modified.is_some(), HAS_LAST_MODIFIED),
+            (self.is_list, IS_LIST),
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         let mut w = RowWriter(Vec::with_capacity(64));
@@ -146,7 +150,7 @@ impl Revisit {
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut r = RowReader(bytes);
-        let flags = r.byte().filter(|flags| *flags < 64)?;
+        let flags = r.byte().filter(|flags| *flags < 128)?;
         let has = |flag| flags & flag != 0;
         if has(HAS_RECORD) && !has(HAS_CAPTURE) {
             return None;
@@ -154,6 +158,7 @@ impl Revisit {
         let mut revisit =
             Self { generation: r.small()?, due: read_seconds(&mut r)?, ..Self::default() };
         revisit.moved_in = r.small()?;
+        revisit.is_list = has(IS_LIST);
         if has(HAS_HISTORY) {
             revisit.history = Some(PageHistory::from_bytes(&r.array()?));
         }
@@ -220,6 +225,7 @@ mod tests {
             due: Timestamp::from_secs(1_700_086_400),
             history: Some(PageHistory::first(1.7e9, &FirstHints::default(), &context)),
             content: Some(1 << 63),
+            is_list: true,
             capture: Some(LastCapture { by: AgentId(3), at, status: 200, record: Some((4, 99)) }),
             validators: Validators {
                 etag: Some("W/\"a\"".into()),

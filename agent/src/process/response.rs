@@ -311,8 +311,9 @@ impl ResponseProcessor {
             language,
         };
         let reader = self.revisit_data.as_ref();
-        let revisit_data =
-            reader.map(|reader| reader.read(response, &record, page.main_text.as_ref()));
+        let revisit_data = reader.map(|reader| {
+            reader.read(response, &record, page.main_text.as_ref(), page.list.is_some())
+        });
         let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
             rule.keep(&record).ok().flatten().unwrap_or_else(|| {
                 discards.count(Discard::KeepFailed);

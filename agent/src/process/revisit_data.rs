@@ -43,11 +43,13 @@ impl RevisitDataReader {
         response: &Response,
         page: &PageRecord<'_>,
         text: Option<&MainText<'_>>,
+        is_list: bool,
     ) -> RevisitData {
         let headers = &response.headers;
         RevisitData {
             content: fingerprint(response, text),
             is_not_modified: false,
+            is_list,
             validators: validators(headers),
             modified: date(headers, &LAST_MODIFIED),
             lifetime: lifetime(headers),
@@ -65,6 +67,7 @@ impl RevisitDataReader {
         RevisitData {
             content: revisit.content.unwrap_or_default(),
             is_not_modified: true,
+            is_list: revisit.is_list,
             validators: Validators {
                 etag: new.etag.or_else(|| old.etag.clone()),
                 last_modified: new.last_modified.or_else(|| old.last_modified.clone()),

@@ -25,6 +25,8 @@ pub struct Measurements {
     pub visits: AtomicU64,
     /// IP leases that this agent has granted and that are in use.
     pub ip_leases_lent: AtomicU64,
+    /// Files of the archive that were deleted because they were too old or too many.
+    pub archive_files_deleted: AtomicU64,
     /// Groups handed off to their owners.
     pub groups_out: AtomicU64,
     /// Groups received with all their rows.

@@ -248,7 +248,8 @@ impl UrlOutcome {
     /// Returns the time in whole seconds at which the URL is to be queued again, if it is.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
-        let due = self.page()?.url.revisit.as_ref()?.due;
+        // The row has whole seconds, so the key in `due` must have them, too.
+        let due = Timestamp::from_secs(self.page()?.url.revisit.as_ref()?.due.as_secs());
         Some(due).filter(|due| *due > Timestamp::ZERO)
     }
 

@@ -11,7 +11,7 @@ use crivello_agent::api::AgentStatus;
 use crivello_agent::progress::RecrawlGauges;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId};
-use crivello_proto::agents::Listing;
+use crivello_proto::agents::{Listing, mean_freshness};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -144,14 +144,9 @@ fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
     let all = || answers.values().flatten().filter_map(|status| status.snapshot.recrawl);
     all().next()?;
     let sum = |of: fn(&RecrawlGauges) -> u64| count(all().map(|recrawl| of(&recrawl)).sum());
-    let (n, total) = all()
-        .filter_map(|recrawl| recrawl.freshness)
-        .fold((0, 0.0), |(n, sum), f| (n + 1, sum + f));
-    let fresh = if n == 0 {
-        String::new()
-    } else {
-        format!(", about {:.0} % fresh", 100.0 * total / f64::from(n))
-    };
+    let shares = all().map(|recrawl| (recrawl.scheduled + recrawl.queued, recrawl.freshness));
+    let fresh = mean_freshness(shares);
+    let fresh = fresh.map_or(String::new(), |share| format!(", about {:.0} % fresh", 100.0 * share));
     Some(format!(
         "fetched again: {} changed, {} unchanged, {} not modified (304), {} failed; {} are queued, \
          {} wait{fresh}\n",

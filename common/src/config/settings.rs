@@ -291,7 +291,8 @@ settings! {
     live recrawl: Recrawl {
         /// none: each page is fetched once. fixed: each page is fetched again after `interval`.
         /// adaptive: each page is fetched about as often as it changes, such that all agents together
-        /// fetch `rate`. Pages that were finished while it was none are not fetched again.
+        /// fetch `rate`. Pages that were finished while it was none are fetched again only if people ask
+        /// for them.
         policy: RecrawlPolicy = RecrawlPolicy::None;
         /// Time between two fetches of a page with the policy fixed: a duration, or an expression over
         /// the fields of a page (docs/expressions.md) that yields an int of seconds, such as
@@ -304,7 +305,8 @@ settings! {
         /// rate are given up.
         objective: RecrawlObjective = RecrawlObjective::Harmonic;
         /// Weight of a page for the policy adaptive: an expression over the fields of a page that yields
-        /// a number, such as `page.depth < 2 ? 4.0 : 1.0`. If empty, all pages weigh 1.
+        /// a number, such as `page.depth < 2 ? 4.0 : 1.0`. If empty, all pages weigh 1. A page of weight
+        /// 0 is fetched after `interval-max`.
         weight: String = String::new(), must names::weight;
         /// Minimum time between two fetches of a page.
         interval_min: Duration = secs(60), must between(secs(1), CENTURY);

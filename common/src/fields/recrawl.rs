@@ -68,14 +68,14 @@ impl WeightRule {
         expression.map(|expression| Some(Self { expression })).map_err(|error| error.to_string())
     }
 
-    /// Returns the weight of a page; `None` if the expression has no finite, positive value for it.
+    /// Returns the weight of a page, at least 0; `None` if the expression has no finite value for it.
     #[must_use]
     pub fn weight(&self, page: &PageRecord<'_>) -> Option<f64> {
         let value = match self.expression.value_type() {
             ValueType::Int => self.expression.int(page).map(|value| value as f64),
             _ => self.expression.double(page),
         };
-        value.ok().filter(|value| value.is_finite() && *value > 0.0)
+        value.ok().filter(|value| value.is_finite()).map(|value| value.max(0.0))
     }
 }
 
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_positive_numbers() {
+    fn weights_are_finite_and_not_negative() {
         let url = CrawlUrl::parse("http://a.example/x").unwrap();
         assert!(WeightRule::compile(" ").unwrap().is_none());
         for (text, weight) in [
             ("2.5", Some(2.5)),
             ("page.depth + 1", Some(3.0)),
-            ("0", None),
-            ("-1.0", None),
+            ("0", Some(0.0)),
+            ("-1.0", Some(0.0)),
             ("1.0 / 0.0", None),
             ("1 / (page.depth - 2)", None),
         ] {

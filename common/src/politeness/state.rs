@@ -61,6 +61,22 @@ impl HostState {
         }
     }
 
+    /// Returns the mean response time; zero before the first request.
+    #[must_use]
+    pub fn mean_served(&self) -> Duration {
+        Duration::from_micros(self.served_us / self.requests.max(1))
+    }
+
+    /// Returns the time from the end of the last request to the earliest start of the next; zero before
+    /// the first.
+    #[must_use]
+    pub fn last_wait(&self) -> Duration {
+        match self.last_ended {
+            Timestamp::ZERO => Duration::ZERO,
+            last => self.next.since(last),
+        }
+    }
+
     /// Returns the remaining wait.
     #[must_use]
     pub const fn wait(&self, now: Timestamp) -> Duration {

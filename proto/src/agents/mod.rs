@@ -4,12 +4,14 @@
 mod archived;
 mod call_error;
 mod explain;
+mod freshness;
 mod listing;
 mod tickets;
 
 pub use archived::{ArchivedCount, archived_only_by, sum_archived};
 pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
+pub use freshness::mean_freshness;
 pub use listing::{Listing, ObstacleText};
 pub use tickets::{AgentCredentials, Scope};
 

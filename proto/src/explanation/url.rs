@@ -129,8 +129,22 @@ fn push_recrawl(text: &mut String, of: &url_status::Recrawl) {
     match of.due {
         0 => text.push_str("; not fetched again"),
         due => {
-            let _ = write!(text, "; due {}", seconds(due));
+            let _ = write!(text, "; due {}{}", seconds(due), due_reason(of.due_reason()));
         }
+    }
+}
+
+/// Returns why a page is due when it is, in brackets.
+const fn due_reason(reason: DueReason) -> &'static str {
+    match reason {
+        DueReason::Unspecified => "",
+        DueReason::Requested => " (it was asked for)",
+        DueReason::Reported => " (a sitemap or feed reported a change)",
+        DueReason::Failures => " (recrawl.errors-interval)",
+        DueReason::SitemapsInterval => " (recrawl.sitemaps-interval)",
+        DueReason::SeedsInterval => " (recrawl.seeds-interval)",
+        DueReason::Interval => " (recrawl.interval)",
+        DueReason::ChangeRate => " (by its weight and changes)",
     }
 }
 

@@ -51,7 +51,7 @@ proptest! {
         prop_assert!(page.due(&policy, threshold, &context.signals).is_finite());
         page.record_failure(now, is_gone);
         let failures = FailurePolicy::new(threshold, now, 3.0);
-        if let NextTry::At(at) = failures.next_try(now, &page) {
+        if let NextTry::At(at) = failures.next_try(now, &page, is_gone) {
             prop_assert!(at.is_finite());
         }
         let mut sums = DemandSums::default();

@@ -181,6 +181,7 @@ pub(super) fn ok(status: u16) -> PageEnd {
 
 pub(super) fn revisit_data(content: u64) -> RevisitData {
     RevisitData {
+        is_list: false,
         content,
         is_not_modified: false,
         validators: Validators { etag: Some("\"1\"".into()), last_modified: None },
@@ -255,6 +256,100 @@ fn gone_pages_back_off_and_are_forgotten() {
     assert!((4..=6).contains(&fetches), "{fetches} fetches of a gone page");
     assert_eq!(db.n_rows(Family::Due), 0, "it is forgotten");
     assert!(db.revisit(URL).validators.is_empty(), "validators are dropped after an error");
+}
+
+/// Errors of the host in between do not bring a gone page back, and are not the last word.
+#[test]
+fn gone_pages_are_forgotten_in_spite_of_other_errors() {
+    let sets = [FIXED, "recrawl.errors-interval=1d", "recrawl.gone-after=10d"];
+    for (statuses, is_forgotten) in [([404, 503], true), ([404, 404], true), ([503, 503], false)] {
+        let mut db = TestCrawlDb::new(&sets);
+        db.find(URL);
+        db.fetch(&ok(200), Some(&revisit_data(1)));
+        let mut fetches = 0;
+        for day in 0..80 {
+            db.now = T + DAY * day + HOUR * 2;
+            fetches += db.fetch(&ok(statuses[fetches % 2]), None).len();
+        }
+        assert_eq!(db.n_rows(Family::Due), usize::from(!is_forgotten), "{statuses:?}");
+    }
+}
+
+/// Replay does not follow a revisit to another revisit.
+#[test]
+fn a_copy_of_archived_content_is_requested_unconditionally() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    let (digest, duplicate, truncated) = (None, true, false);
+    let copy = PageEnd::Response { status: 200, bytes: 10, digest, duplicate, truncated };
+    db.fetch(&copy, Some(&revisit_data(1)));
+    assert!(db.revisit(URL).validators.is_empty());
+    db.now = db.now + 2 * HOUR;
+    db.fetch(&ok(200), Some(&revisit_data(2)));
+    assert!(!db.revisit(URL).validators.is_empty());
+}
+
+#[test]
+fn a_feed_to_which_a_page_links_has_the_interval_of_sitemaps() {
+    let mut db = TestCrawlDb::new(&[FIXED, "recrawl.sitemaps-interval=2d"]);
+    db.find(URL);
+    let feed = RevisitData { is_list: true, ..revisit_data(1) };
+    for (end, data) in [
+        (ok(200), feed.clone()),
+        (ok(304), RevisitData { is_not_modified: true, ..feed }),
+    ] {
+        db.fetch(&end, Some(&data));
+        assert_eq!(db.revisit(URL).due, db.now + 2 * DAY);
+        db.now = db.now + 3 * DAY;
+    }
+}
+
+/// The archive of the last capture is lost while the page is on its way.
+#[test]
+fn a_page_whose_archive_is_lost_meanwhile_is_requested_once_more() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.crawldb = db.crawldb.sharing(AgentId(9));
+    db.find(URL);
+    db.fetch(&ok(200), Some(&revisit_data(1)));
+    db.crawldb = db.crawldb.sharing(AgentId(1));
+    db.now = db.now + 2 * HOUR;
+    db.queue_due();
+    assert!(db.crawldb.refetch.add(&[AgentId(9)]));
+    let unmodified = RevisitData { is_not_modified: true, ..revisit_data(1) };
+    assert_eq!(db.fetch(&ok(304), Some(&unmodified)).len(), 1);
+    let rows = db.fetch(&ok(200), Some(&revisit_data(1)));
+    assert_eq!(rows.len(), 1);
+    assert!(rows[0].revisit.as_ref().unwrap().validators.is_empty());
+    assert_eq!(db.revisit(URL).capture.unwrap().by, AgentId(1));
+    db.recount();
+}
+
+/// The pages that a pass has not reached when the process ends are moved after the restart.
+#[test]
+fn a_pass_that_a_restart_interrupts_begins_again() {
+    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1h", "recrawl.interval-max=300d"];
+    let mut db = TestCrawlDb::new(&sets);
+    let urls: Vec<String> = (0..23).map(|n| format!("http://a.example/{n}")).collect();
+    urls.iter().for_each(|url| db.find(url));
+    while !db.fetch(&ok(200), Some(&revisit_data(1))).is_empty() {}
+    let dues = |db: &TestCrawlDb| urls.iter().map(|url| db.revisit(url).due).collect::<Vec<_>>();
+    let before = dues(&db);
+    let threshold = db.crawldb.recrawl().threshold() / 100.0;
+    db.crawldb.set_recrawl_threshold(threshold, db.now);
+    db.now = db.now + HOUR;
+    let (commit, report) = db.crawldb.step_due_pass(db.now).unwrap().unwrap();
+    assert!(report.is_none());
+    db.disk.commit(&commit.batch).unwrap();
+    let moved = dues(&db).iter().zip(&before).filter(|(now, then)| now < then).count();
+    assert!((1..23).contains(&moved), "{moved} moved by one step");
+    let mut db = db.restart();
+    db.crawldb.set_recrawl_threshold(threshold, db.now);
+    for _ in 0..40 {
+        let Some((commit, _)) = db.crawldb.step_due_pass(db.now).unwrap() else { break };
+        db.disk.commit(&commit.batch).unwrap();
+    }
+    assert!(dues(&db).iter().zip(&before).all(|(now, then)| now < then));
+    db.recount();
 }
 
 #[test]

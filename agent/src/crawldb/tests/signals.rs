@@ -79,6 +79,32 @@ fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {
     assert!(signaled.due < quiet.due, "{} {}", signaled.due, quiet.due);
     list(&mut db, Duration::ZERO);
     assert_eq!(db.revisit(URL), signaled, "a second hint");
+
+    // By this threshold it is due when the hint comes, at whatever fraction of a second.
+    db.now = signaled.due;
+    assert_eq!(db.fetch(&ok(200), Some(&revisit_data(12))).len(), 1);
+    db.crawldb.set_recrawl_threshold(1.0, db.now);
+    db.now = db.now + HOUR + Duration::from_micros(250_001);
+    list(&mut db, Duration::ZERO);
+    db.now = db.now + Duration::from_secs(1);
+    assert_eq!(db.fetch(&ok(200), Some(&revisit_data(13))).len(), 1);
+    db.recount();
+}
+
+/// The interval of a page that is asked for early is the same afterwards.
+#[test]
+fn a_request_does_not_shorten_the_interval_of_an_expression() {
+    let mut db = TestCrawlDb::new(&[FIXED, "recrawl.interval-min=1m"]);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&revisit_data(1)));
+    db.now = db.now + Duration::from_secs(120);
+    let signals = vec![signal(URL, SignalSource::Person)];
+    db.commit(Commit { signals, ..Commit::default() });
+    let rows = db.fetch(&ok(200), Some(&revisit_data(1)));
+    let validators = &rows[0].revisit.as_ref().unwrap().validators;
+    assert!(validators.is_empty(), "a 304 would not tell the interval");
+    let due = db.revisit(URL).due.since(db.now);
+    assert!(due > HOUR.mul_f64(0.85), "due after {due:?} instead of an hour");
 }
 
 /// The scan takes several steps, and a restart begins it anew.

@@ -6,6 +6,7 @@ use crivello_archive::ArchiveError;
 use crivello_common::config::Archive;
 use crivello_common::time::Timestamp;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Time between two checks of the files.
@@ -61,7 +62,9 @@ impl Writer {
         let wait = self.shared.settings.fetch.total_timeout;
         let files = ArchiveFiles { sizes: &sizes, last: archive.writer.last_file() };
         archive.periods.drop_old(now, keep, wait, files);
-        let deleted = archive.delete_dropped();
+        let deleted = archive.delete_dropped().map(|files| {
+            self.shared.measured.archive_files_deleted.fetch_add(files as u64, Relaxed);
+        });
         if archive.periods.is_next_due(now, keep, wait, files) {
             let first = self
                 .retry_until_space(|this| Ok(this.stores.archive.writer.start_new_file(now)?))?;

@@ -34,21 +34,22 @@ impl KeptArchive {
         self.synced = self.committed;
     }
 
-    /// Deletes the files that no synced commit needs.
+    /// Deletes the files that no synced commit needs. Returns their number.
     ///
     /// # Errors
     /// [`ArchiveError::Io`]; may be repeated.
-    pub fn delete_dropped(&mut self) -> Result<(), ArchiveError> {
-        if self.synced > self.deleted {
-            let files = self.writer.delete_before(self.synced)?;
-            self.deleted = self.synced;
-            if files > 0 {
-                tracing::info!(
-                    files,
-                    "deleted the oldest archive files (archive.keep-age, archive.keep-size)"
-                );
-            }
+    pub fn delete_dropped(&mut self) -> Result<usize, ArchiveError> {
+        if self.synced <= self.deleted {
+            return Ok(0);
         }
-        Ok(())
+        let files = self.writer.delete_before(self.synced)?;
+        self.deleted = self.synced;
+        if files > 0 {
+            tracing::info!(
+                files,
+                "deleted the oldest archive files (archive.keep-age, archive.keep-size)"
+            );
+        }
+        Ok(files)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::disk_view;
 use super::sources::Sources;
-use crate::crawldb::refuse;
+use crate::crawldb::{DueReason, due_reason, refuse};
 use crate::explain::{OriginFacts, disallowing_rule};
-use crate::messages::{Finder, LinkKind, QueueKey, Revisit, VisitInFlight};
+use crate::messages::{Finder, LinkKind, QueueKey, Queued, Revisit, VisitInFlight};
 use crate::process::links::RejectingRule;
 use crate::storage::DiskError;
 use crate::storage::values::{HostRow, Seen, UrlOutcome};
@@ -13,7 +13,7 @@ use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1::url_status::{self, Rule};
-use crivello_proto::v1::{ScopeRule, UrlFate, UrlStatus};
+use crivello_proto::v1::{self, ScopeRule, UrlFate, UrlStatus};
 
 /// Known facts about the host of the URL.
 pub struct AtHost<'a> {
@@ -120,27 +120,46 @@ fn queued(
     if let Some(row) = row {
         (status.depth, status.attempts) = (row.depth.into(), row.attempts.into());
         status.priority = (!is_pending).then_some(row.queue_key.priority.into());
-        status.recrawl = row.revisit.as_deref().map(|revisit| recrawl(revisit, revisit.generation));
+        status.recrawl =
+            row.revisit.as_deref().map(|of| recrawl(sources, &row, of, of.generation));
     }
     Ok(status)
 }
 
 fn done(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) -> UrlStatus {
-    let revisit = outcome.page().and_then(|page| page.url.revisit.as_deref());
-    let recrawl = revisit.map(|revisit| recrawl(revisit, revisit.generation.saturating_add(1)));
+    let recrawl = outcome.page().and_then(|page| {
+        let of = page.url.revisit.as_deref()?;
+        Some(recrawl(sources, &page.url, of, of.generation.saturating_add(1)))
+    });
     UrlStatus { recrawl, ..fate_of(sources, url, at, outcome) }
 }
 
 /// Returns what is known of the fetches of a URL.
-fn recrawl(revisit: &Revisit, fetches: u32) -> url_status::Recrawl {
-    let due = revisit.due.0;
+fn recrawl(
+    sources: &Sources,
+    row: &Queued,
+    revisit: &Revisit,
+    fetches: u32,
+) -> url_status::Recrawl {
+    let due_reason = match due_reason(&sources.settings.live.recrawl, row, revisit) {
+        None => v1::DueReason::Unspecified,
+        Some(DueReason::Requested) => v1::DueReason::Requested,
+        Some(DueReason::Reported) => v1::DueReason::Reported,
+        Some(DueReason::Failures) => v1::DueReason::Failures,
+        Some(DueReason::SitemapsInterval) => v1::DueReason::SitemapsInterval,
+        Some(DueReason::SeedsInterval) => v1::DueReason::SeedsInterval,
+        Some(DueReason::Interval) => v1::DueReason::Interval,
+        Some(DueReason::ChangeRate) => v1::DueReason::ChangeRate,
+    };
+    let (due, due_reason) = (revisit.due.0, due_reason.into());
     let Some(history) = revisit.history else {
-        return url_status::Recrawl { fetches, due, ..url_status::Recrawl::default() };
+        return url_status::Recrawl { fetches, due, due_reason, ..Default::default() };
     };
     let (visits, changes) = history.visits();
     url_status::Recrawl {
         fetches,
         due,
+        due_reason,
         visits: visits.into(),
         changes: changes.into(),
         changes_per_day: history.rate().mean() * 86_400.0,

@@ -13,7 +13,7 @@ use crivello_recrawl::rate_meter::{RateCorrection, RateMeter};
 use crivello_recrawl::signal_stats::SignalStats;
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
-use crivello_recrawl::threshold_history::{DuePass, ThresholdHistory, rescaled_due};
+use crivello_recrawl::threshold_history::{DuePass, Passed, ThresholdHistory, rescaled_due};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -36,18 +36,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    fn new(id: u64, budget: f64, now: f64) -> Self {
+    fn new(id: u64, (policy, budget): (ThresholdPolicy, f64), now: f64) -> Self {
+        let threshold = ThresholdController::initial_threshold(10.0 * 24.0 * HOUR);
+        let passed = Passed { policy, threshold };
         Self {
             id,
             controller: ThresholdController::new(budget),
             sums: DemandSums::default(),
             meter: RateMeter::default(),
-            threshold: ThresholdController::initial_threshold(10.0 * 24.0 * HOUR),
+            threshold,
             sequence: 0,
-            past: ThresholdHistory::new(
-                START + now,
-                ThresholdController::initial_threshold(10.0 * 24.0 * HOUR),
-            ),
+            past: ThresholdHistory::new(START + now, threshold, passed),
             pass: None,
         }
     }
@@ -64,7 +63,8 @@ impl Agent {
         }
         self.past.update(START + now, self.threshold);
         if self.pass.is_none() {
-            self.pass = self.past.begin_pass(START + now).map(|pass| (pass, 0));
+            let policy = self.past.passed().policy;
+            self.pass = self.past.begin_pass(START + now, &policy).map(|pass| (pass, 0));
         }
     }
 }
@@ -121,7 +121,7 @@ impl Adaptive {
         let pages = web.pages.iter().map(|page| (page.host, page.weight, agent_of(page.host)));
         let mut cluster = Self {
             policy,
-            agents: (1..=n_agents).map(|id| Agent::new(id, budget, 0.0)).collect(),
+            agents: (1..=n_agents).map(|id| Agent::new(id, (policy, budget), 0.0)).collect(),
             epoch: 1,
             messages: Vec::new(),
             delay,
@@ -154,7 +154,7 @@ impl Adaptive {
     /// Adds an agent, which takes its share of the pages from the others.
     pub fn join(&mut self, id: u64, budget: f64, now: f64) {
         let n = self.agents.len() as u64 + 1;
-        self.agents.push(Agent::new(id, budget, now));
+        self.agents.push(Agent::new(id, (self.policy, budget), now));
         self.set_members();
         for page in 0..self.pages.len() {
             if (self.pages[page].0 as u64).is_multiple_of(n) {
@@ -246,6 +246,9 @@ impl Adaptive {
             let agent = &mut self.agents[i];
             let Some((pass, step)) = agent.pass else { continue };
             agent.pass = (step + 1 < RESCAN_STEPS).then_some((pass, step + 1));
+            if agent.pass.is_none() {
+                agent.past.end_pass(&pass);
+            }
             let id = agent.id;
             for page in (step..self.pages.len()).step_by(RESCAN_STEPS) {
                 if let Some(history) = self.histories[page]
@@ -253,8 +256,9 @@ impl Adaptive {
                     && history.last_fetch() < pass.began
                 {
                     let model = self.hosts[self.pages[page].0].model;
-                    let [before, after] = [pass.before, pass.after].map(|threshold| {
-                        history.due(&self.policy, threshold, &model) - history.last_fetch()
+                    let [before, after] = [pass.before, pass.after].map(|passed| {
+                        let due = history.due(&passed.policy, passed.threshold, &model);
+                        due - history.last_fetch()
                     });
                     let (last_fetch, stored) =
                         (history.last_fetch() - START, self.stored_due[page]);

@@ -3,6 +3,7 @@
 use crate::observe::metrics::reading::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use crivello_common::runtime::open_files;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub const ALL: &[MetricFamily<Reading>] = &[
     gauge("crivello_rocksdb_pending_compaction_bytes", "bytes")
@@ -70,6 +71,9 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .labels(&["what"])
         .help("Size of the agent's files: state, archive")
         .read(|r, s| s.each([("state", r.state_bytes), ("archive", r.archive_bytes)])),
+    counter("crivello_archive_files_deleted_total", "files")
+        .help("Archive files deleted by archive.keep-age or archive.keep-size, in this run")
+        .read(|r, s| s.one(r.shared.measured.archive_files_deleted.load(Relaxed))),
     gauge("crivello_disk_free_bytes", "bytes")
         .help("Free space on its disk; below state.disk-free-min fetching waits")
         .read(|r, s| s.one(r.free_bytes)),
