@@ -1,6 +1,6 @@
 //! The fate of a URL, as text.
 
-use crate::v1::{UrlFate, UrlStatus, url_status};
+use crate::v1::{DueReason, UrlFate, UrlStatus, url_status};
 use crivello_common::discard::Discard;
 use crivello_common::fields::priority::PRIORITY_DEFAULT;
 use crivello_common::format::count;
