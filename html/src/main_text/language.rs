@@ -1,10 +1,11 @@
 //! Language of a text.
 //!
 //! The scripts of the letters decide first: many scripts belong to one language. Where a script has
-//! several, alphabets, frequent words and two detectors decide. `whichlang` is fast but knows few
-//! languages and names one of them for any text, so its answer counts only if frequent words of
-//! that language confirm it. Otherwise `whatlang` is asked, which knows 70.
+//! several, alphabets and frequent words decide, and where these do not, two detectors: `whatlang`, which
+//! knows 70 languages, and `whichlang`, which knows few and names one of them for any text, so that its
+//! answer only confirms the other one.
 
+use super::frequent_words;
 use std::fmt;
 use whichlang::Lang;
 
@@ -52,14 +53,11 @@ const WHATLANG_MAX: usize = 512;
 /// Minimum number of letters by which a language is recognized. Letters of Chinese, Japanese and
 /// Korean count three.
 const LETTERS_MIN: u32 = 20;
-/// Minimum number of words by which frequent words confirm a language.
-const WORDS_MIN: usize = 8;
-/// A language is confirmed if at least one word in this number is among its frequent words.
-const WORDS_SHARE: usize = 20;
-/// Minimum confidence of an answer of `whatlang` that nothing confirms.
+/// Minimum confidence of an answer of `whatlang` that `whichlang` does not confirm.
 const CONFIDENCE_MIN: f64 = 0.4;
 
-type Code = [u8; 3];
+/// An ISO 639-3 code.
+pub(super) type Code = [u8; 3];
 
 /// A script, or a group of scripts that are used together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -224,13 +222,12 @@ fn detect(sample: &str) -> Option<Code> {
 
 /// Returns the language of a sample in the Latin script.
 fn latin(sample: &str) -> Option<Code> {
-    let first = whichlang::detect_language(sample);
-    let code = code_of(first);
-    if is_confirmed(sample, first) {
+    if let Some(code) = frequent_words::language_of(sample) {
         return Some(code);
     }
-    let (second, confidence) = by_whatlang(sample)?;
-    (second == code || confidence >= CONFIDENCE_MIN).then_some(second)
+    let (code, confidence) = by_whatlang(sample)?;
+    let is_confirmed = || code_of(whichlang::detect_language(sample)) == code;
+    (confidence >= CONFIDENCE_MIN || is_confirmed()).then_some(code)
 }
 
 /// Returns the answer of `whatlang` and its confidence.
@@ -258,63 +255,5 @@ const fn code_of(lang: Lang) -> Code {
         Lang::Swe => *b"swe",
         Lang::Tur => *b"tur",
         Lang::Vie => *b"vie",
-    }
-}
-
-/// Returns true if the share of the language's frequent words confirms it.
-fn is_confirmed(sample: &str, lang: Lang) -> bool {
-    let (mut words, mut frequent) = (0, 0);
-    let mut lower = [0; 8];
-    for word in sample.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
-        words += 1;
-        if let Some(lower) = lower.get_mut(..word.len()) {
-            lower.copy_from_slice(word.as_bytes());
-            lower.make_ascii_lowercase();
-            frequent += usize::from(is_frequent(lower, lang));
-        }
-    }
-    words >= WORDS_MIN && frequent * WORDS_SHARE >= words
-}
-
-/// Words of one language, separated by spaces.
-macro_rules! is_one_of {
-    ($word:expr, $($known:literal)+) => {{
-        let word: &[u8] = $word;
-        $(word == $known.as_bytes())||+
-    }};
-}
-
-/// Returns true if a word is frequent in this language, and not in a similar one that `whatlang`
-/// knows.
-fn is_frequent(word: &[u8], lang: Lang) -> bool {
-    match lang {
-        Lang::Eng => {
-            is_one_of!(word, "the" "of" "and" "to" "that" "for" "with" "are" "this" "you" "from" "have" "it" "be")
-        }
-        Lang::Deu => {
-            is_one_of!(word, "der" "und" "das" "ist" "nicht" "mit" "dem" "ein" "eine" "zu" "auf" "für" "sich" "auch" "wird" "von")
-        }
-        Lang::Fra => {
-            is_one_of!(word, "et" "est" "dans" "une" "du" "pour" "pas" "sur" "au" "avec" "des" "qui" "ce" "nous" "vous" "sont")
-        }
-        Lang::Spa => {
-            is_one_of!(word, "y" "los" "las" "con" "por" "para" "como" "más" "pero" "su" "este" "fue" "sus" "desde" "lo")
-        }
-        Lang::Ita => {
-            is_one_of!(word, "di" "che" "il" "è" "per" "della" "del" "sono" "gli" "alla" "nel" "anche" "più" "questo" "con" "e")
-        }
-        Lang::Nld => {
-            is_one_of!(word, "de" "het" "een" "zijn" "voor" "niet" "ook" "wordt" "deze" "naar" "bij" "worden" "hij" "door")
-        }
-        Lang::Por => {
-            is_one_of!(word, "do" "da" "em" "um" "para" "com" "não" "uma" "os" "na" "dos" "mais" "ao" "pelo" "são" "no")
-        }
-        Lang::Swe => {
-            is_one_of!(word, "och" "att" "är" "för" "till" "inte" "ett" "från" "vid" "eller" "också" "efter")
-        }
-        Lang::Tur => {
-            is_one_of!(word, "ve" "bir" "bu" "için" "ile" "da" "de" "olarak" "çok" "daha" "olan" "en" "gibi")
-        }
-        _ => false,
     }
 }

@@ -14,6 +14,7 @@ mod characters;
 mod collector;
 mod element;
 mod fingerprint;
+mod frequent_words;
 mod language;
 mod references;
 
