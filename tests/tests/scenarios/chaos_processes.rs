@@ -7,10 +7,14 @@
 //! answered is in an archive. Pages that an agent fetched while it was cut off, or that were in flight
 //! when it died, are fetched again.
 //!
+//! A second crawl comes back to its pages at an interval. After the faults, each page is fetched again and
+//! again, and none was fetched before its time, except as often as those above.
+//!
 //! The order of faults follows from the seed; their exact times do not.
 //! `CRIVELLO_TEST_CHAOS_MINUTES` sets how long faults happen; `make nightly` lets them happen for an
 //! hour.
 
+use crate::recrawl::{fetches, too_early};
 use crivello_tests::cluster::{COORDINATOR, Way};
 use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
 use crivello_tests::{Cluster, Rack, env_value, seed};
@@ -19,6 +23,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use simweb::{PageKind, Robots, Spec};
 use std::time::Duration;
+use test_size::sized;
 
 const N_HOSTS: u32 = 40;
 const DELAY: Duration = Duration::from_millis(250);
@@ -30,6 +35,9 @@ const ALIVE_MAX: usize = 5;
 const AWAY_MAX: Duration = Duration::from_secs(8);
 /// Pages that agents may fetch in that time although others take their groups over.
 const UNHEARD_MAX: u64 = 300;
+/// Interval of the crawl that comes back to its pages, and their number on each host.
+const INTERVAL: Duration = Duration::from_secs(15);
+const PAGES_AGAIN: u32 = 8;
 
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,20 +87,31 @@ struct Chaos {
     n_names: u32,
     deaths: u64,
     cuts: u64,
+    /// True if the crawl comes back to its pages.
+    recrawls: bool,
 }
 
 impl Chaos {
-    fn new(seed: u64, minutes: f64) -> Self {
-        // The crawl lasts longer than the faults.
+    /// Starts a crawl that lasts longer than the faults.
+    fn once(seed: u64, minutes: f64) -> Self {
         let per_host = 30.0 + minutes * 60.0 / DELAY.as_secs_f64() * 0.8;
-        let spec = Spec::new(seed)
-            .size(N_HOSTS, 1, per_host as u32)
-            .ips(N_HOSTS / 2)
-            .latency_ms(0, 20)
-            .robots(Robots::standard())
-            .portion(0.05, PageKind::Redirect(302))
-            .portion(0.05, PageKind::Status(404));
-        let cluster = Cluster::new(spec)
+        let spec = spec(seed, per_host as u32).portion(0.05, PageKind::Status(404));
+        Self::start(seed, minutes, Cluster::new(spec))
+    }
+
+    /// Starts a crawl that comes back to its pages.
+    fn again(seed: u64, minutes: f64) -> Self {
+        let interval = INTERVAL.as_secs();
+        let cluster = Cluster::new(spec(seed, PAGES_AGAIN))
+            .set("recrawl.policy=fixed")
+            .set(&format!("recrawl.interval={interval}s"))
+            .set(&format!("recrawl.errors-interval={interval}s"))
+            .set("recrawl.interval-min=1s");
+        Self { recrawls: true, ..Self::start(seed, minutes, cluster) }
+    }
+
+    fn start(seed: u64, minutes: f64, cluster: Cluster) -> Self {
+        let cluster = cluster
             .delays(DELAY, IP_DELAY)
             .set(&format!("fetch.visits-max={VISITS_MAX}"))
             .set(&format!("state.commit-pages-max={COMMIT_PAGES_MAX}"))
@@ -118,6 +137,7 @@ impl Chaos {
             n_names: 0,
             deaths: 0,
             cuts: 0,
+            recrawls: false,
         }
     }
 
@@ -279,8 +299,11 @@ impl Chaos {
     #[expect(clippy::print_stdout, reason = "output of a failed test")]
     fn run(mut self, minutes: f64) {
         let until = self.cluster.web.log().now() + Duration::from_secs_f64(minutes * 60.0);
-        self.cluster.wait_for_share(0.02);
-        while self.cluster.web.log().now() < until && self.share() < 0.9 {
+        match self.recrawls {
+            false => self.cluster.wait_for_share(0.02),
+            true => self.until_all_are_fetched(1),
+        }
+        while self.cluster.web.log().now() < until && (self.recrawls || self.share() < 0.9) {
             self.look();
             let possible = self.possible();
             let fault = *possible.choose(&mut self.rng).expect("a fault");
@@ -300,16 +323,63 @@ impl Chaos {
             let _ = self.cluster.end(&name);
         }
         let repeats_max = self.deaths * IN_FLIGHT + self.cuts * UNHEARD_MAX;
-        let ended = self.cluster.finish(repeats_max);
+        let (n_pages, n_again) = match self.recrawls {
+            false => {
+                let report = self.cluster.finish(repeats_max).report;
+                (report.n_pages, report.n_repeats)
+            }
+            true => self.finish_again(),
+        };
         println!(
-            "{} pages, {} deaths, {} cuts, {} fetched again, at most {repeats_max}",
-            ended.report.n_pages, self.deaths, self.cuts, ended.report.n_repeats
+            "{n_pages} pages, {} deaths, {} cuts, {n_again} fetched again, at most {repeats_max}",
+            self.deaths, self.cuts
         );
+        assert!(n_again <= repeats_max, "{n_again} fetched again");
     }
+
+    /// Waits until each due page is fetched so many times from now on.
+    fn until_all_are_fetched(&mut self, times: usize) {
+        let since = self.cluster.web.log().now();
+        self.cluster.until(&format!("each page is fetched {times} times"), |cluster| {
+            let mut log = cluster.web.log().entries();
+            log.retain(|entry| entry.start >= since.0);
+            let fetches = fetches(&log);
+            cluster.due().iter().all(|url| fetches.get(url).is_some_and(|&n| n >= times))
+        });
+    }
+
+    /// Judges a crawl that comes back to its pages. Returns the number of pages, and of those that were
+    /// fetched before their time.
+    fn finish_again(&mut self) -> (usize, u64) {
+        self.until_all_are_fetched(2);
+        let _ = self.cluster.stop();
+        let ended = self.cluster.assert_clean(u64::MAX);
+        let early = too_early(&self.cluster.web.log().entries(), INTERVAL);
+        (ended.report.n_pages, early.len() as u64)
+    }
+}
+
+fn spec(seed: u64, per_host: u32) -> Spec {
+    Spec::new(seed)
+        .size(N_HOSTS, 1, per_host)
+        .ips(N_HOSTS / 2)
+        .latency_ms(0, 20)
+        .robots(Robots::standard())
+        .portion(0.05, PageKind::Redirect(302))
+}
+
+fn minutes(default: f64) -> f64 {
+    env_value("CRIVELLO_TEST_CHAOS_MINUTES").unwrap_or(default)
 }
 
 #[test]
 fn whatever_happens_to_processes_nothing_is_lost_and_no_host_has_two_visitors() {
-    let minutes = env_value("CRIVELLO_TEST_CHAOS_MINUTES").unwrap_or(0.7);
-    Chaos::new(seed(), minutes).run(minutes);
+    let minutes = minutes(0.7);
+    Chaos::once(seed(), minutes).run(minutes);
+}
+
+#[test]
+fn whatever_happens_to_processes_each_page_is_fetched_again_in_its_time() {
+    let minutes = minutes(sized(0.4, 0.7));
+    Chaos::again(seed(), minutes).run(minutes);
 }

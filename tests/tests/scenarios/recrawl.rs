@@ -25,7 +25,7 @@ fn spec() -> Spec {
 }
 
 /// Returns the number of requests for each page.
-fn fetches(entries: &[Entry]) -> BTreeMap<String, usize> {
+pub fn fetches(entries: &[Entry]) -> BTreeMap<String, usize> {
     let mut fetches = BTreeMap::new();
     for entry in entries.iter().filter(|entry| is_page(entry)) {
         *fetches.entry(entry.url()).or_default() += 1;
@@ -34,7 +34,7 @@ fn fetches(entries: &[Entry]) -> BTreeMap<String, usize> {
 }
 
 /// Returns the requests of one page in each interval that are closer than half of the interval.
-fn too_early(entries: &[Entry], interval: Duration) -> Vec<String> {
+pub fn too_early(entries: &[Entry], interval: Duration) -> Vec<String> {
     let mut last = BTreeMap::new();
     let mut early = Vec::new();
     for entry in entries.iter().filter(|entry| is_page(entry)) {
