@@ -350,7 +350,7 @@ impl Chaos {
 
     /// Judges a crawl that comes back to its pages. Returns the number of pages, and of those that were
     /// fetched before their time.
-    fn finish_again(&mut self) -> (usize, u64) {
+    fn finish_again(&mut self) -> (u64, u64) {
         self.until_all_are_fetched(2);
         let _ = self.cluster.stop();
         let ended = self.cluster.assert_clean(u64::MAX);
