@@ -548,7 +548,7 @@ impl RecrawlState {
             failed: r.number()?,
         };
         self.n_reports = r.number()?;
-        let mut number = |r: &mut RowReader<'_>| r.array().map(f64::from_be_bytes);
+        let number = |r: &mut RowReader<'_>| r.array().map(f64::from_be_bytes);
         (self.fresh_time, self.copy_time) = (number(&mut r)?, number(&mut r)?);
         let objective = match r.byte()? {
             0 => Objective::Harmonic,

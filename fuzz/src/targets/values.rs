@@ -203,6 +203,7 @@ fn again(url: &Queued, at: Timestamp) -> Queued {
         moved_in: 300,
         history: Some(PageHistory::from_bytes(&[7; PageHistory::LEN])),
         content: Some(1 << 40),
+        is_list: true,
         capture: Some(LastCapture { by: AgentId(3), at, status: 200, record: Some((3, 1 << 33)) }),
         validators: Validators {
             etag: Some("W/\"a\"".into()),
