@@ -3,7 +3,7 @@
 //! It is in memory only: after a restart the agents keep the threshold that they have until all have
 //! reported again, within minutes.
 
-use crivello_common::config::Settings;
+use crivello_common::config::{self, Settings};
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
 use crivello_recrawl::controller::ThresholdController;
@@ -19,8 +19,8 @@ pub(crate) struct RecrawlRate {
 #[derive(Debug, Default)]
 struct Inner {
     controller: ThresholdController,
-    /// Revision of the settings that have the budget.
-    revision: Option<u64>,
+    /// The setting, and its revision.
+    budget: Option<(u64, config::RecrawlBudget)>,
     epoch: Option<u64>,
     members: Vec<AgentId>,
     /// Members that have reported.
@@ -40,11 +40,11 @@ impl RecrawlRate {
         let joined_epoch = view.agent(agent)?.joined_epoch;
         let report = DemandReport { epoch: joined_epoch, ..read(demand)? };
         let mut inner = self.inner.lock();
-        if inner.revision != Some(settings.revision) {
-            inner.revision = Some(settings.revision);
-            let settings = Settings::from_toml("settings", &settings.toml).ok()?;
-            inner.controller.set_budget(settings.live.recrawl.rate);
-        }
+        let budget = match inner.budget {
+            Some((revision, budget)) if revision == settings.revision => budget,
+            _ => Settings::from_toml("settings", &settings.toml).ok()?.live.recrawl.rate,
+        };
+        inner.budget = Some((settings.revision, budget));
         if inner.epoch != Some(view.epoch) {
             inner.epoch = Some(view.epoch);
             let living = view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
@@ -57,6 +57,8 @@ impl RecrawlRate {
             inner.reported.push(agent);
         }
         inner.controller.on_report(u64::from(agent.0), &report);
+        let n_pages = inner.controller.n_pages();
+        inner.controller.set_budget(budget.per_second(n_pages));
         let complete = inner.reported.len() == inner.members.len();
         complete.then(|| inner.controller.threshold()).flatten()
     }
@@ -88,7 +90,11 @@ mod tests {
     }
 
     fn settings(rate: f64, revision: u64) -> v1::CrawlSettings {
-        let toml = format!("[recrawl]\nrate = {rate:?}\n");
+        settings_of(&format!("{rate:?}"), revision)
+    }
+
+    fn settings_of(rate: &str, revision: u64) -> v1::CrawlSettings {
+        let toml = format!("[recrawl]\nrate = {rate}\n");
         v1::CrawlSettings { revision, toml }
     }
 
@@ -111,6 +117,23 @@ mod tests {
         let small = rate.on_report(AgentId(1), &demand(10.0), &one, &settings(1.0, 1)).unwrap();
         let large = rate.on_report(AgentId(1), &demand(10.0), &one, &settings(5.0, 2)).unwrap();
         assert!(large < small, "{large} {small}");
+    }
+
+    #[test]
+    fn a_percentage_is_a_budget_that_grows_with_the_pages() {
+        let rate = RecrawlRate::default();
+        let one = view(1, &[1]);
+        let share = settings_of("\"864000%\"", 1);
+        let reported = |sequence, pages| {
+            let demand = v1::RecrawlDemand { sequence, pages, ..demand(10.0) };
+            rate.on_report(AgentId(1), &demand, &one, &share).unwrap()
+        };
+        let few = reported(1, 10);
+        let twice = reported(2, 20);
+        assert!(twice < few, "{twice} {few}");
+        let fixed = RecrawlRate::default();
+        let fixed = fixed.on_report(AgentId(1), &demand(10.0), &one, &settings(1.0, 1));
+        assert_eq!(fixed, Some(few), "a tenth of ten pages a second");
     }
 
     #[test]

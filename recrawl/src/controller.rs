@@ -50,6 +50,15 @@ impl ThresholdController {
         self.budget
     }
 
+    /// Returns the number of pages of all agents. Members without a report count as the average of the
+    /// others.
+    #[must_use]
+    pub fn n_pages(&self) -> f64 {
+        let reports = || self.reports.values().flatten();
+        let sum: f64 = reports().map(|report| report.n_pages as f64).sum();
+        sum * self.reports.len() as f64 / reports().count().max(1) as f64
+    }
+
     /// Sets the members of the cluster. The reports of others are dropped.
     pub fn set_members(&mut self, members: impl IntoIterator<Item = u64>) {
         let reports = members.into_iter().map(|id| (id, self.reports.get(&id).copied().flatten()));

@@ -13,6 +13,7 @@ use super::choices::{
 };
 use super::names;
 use super::records::{DomainDelay, LinkRule, RobotsExemption};
+use super::recrawl_budget::RecrawlBudget;
 use crate::assignment::StrategyKind;
 use crate::units::ByteSize;
 use ipnet::IpNet;
@@ -298,8 +299,9 @@ settings! {
         /// the fields of a page (docs/expressions.md) that yields an int of seconds, such as
         /// `page.depth == 0 ? 3600 : 86400`.
         interval: String = "7d".to_owned(), must names::interval;
-        /// Pages that all agents together fetch again per second, with the policy adaptive.
-        rate: f64 = 1.0, must between(0.000_001, 1_000_000.0);
+        /// What all agents together fetch again, with the policy adaptive: pages per second, or a
+        /// percentage of the known pages per day, such as `"10%"`.
+        rate: RecrawlBudget = RecrawlBudget::PerSecond(1.0), must RecrawlBudget::check;
         /// What the policy adaptive minimizes. harmonic: missed changes, and no page is given up.
         /// freshness: the time for which copies are out of date; pages that change too fast for the
         /// rate are given up.

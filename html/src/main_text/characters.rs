@@ -122,37 +122,57 @@ const fn effect(character: char) -> Effect {
 /// Returns the weight of a text: its characters, with three for a Chinese, Japanese or Korean one.
 /// Lengths of blocks in different scripts are comparable by it.
 pub(super) fn weight(text: &str) -> usize {
-    let mut weight = 0;
-    for piece in text.as_bytes().chunks(PIECE) {
+    sum_of_pieces(text.as_bytes(), |piece| {
         // At most 3 × 32.
         let mut sum = 0_u8;
         for &byte in piece {
             let is_wide = (0xe3..=0xed).contains(&byte);
             sum += u8::from(byte & 0xc0 != 0x80) + 2 * u8::from(is_wide);
         }
-        weight += usize::from(sum);
-    }
-    weight
-}
-
-/// Appends a collapsed text without its spaces.
-pub(super) fn push_without_spaces(text: &str, out: &mut Vec<u8>) {
-    let mut kept = [0; PIECE];
-    for piece in text.as_bytes().chunks(PIECE) {
-        let mut len = 0;
-        for &byte in piece {
-            // `len` is less than the number of bytes read. The remainder spares a check.
-            kept[len % PIECE] = byte;
-            len += usize::from(byte != b' ');
-        }
-        out.extend_from_slice(&kept[..len]);
-    }
+        sum
+    })
 }
 
 /// Returns the number of characters of a text in UTF-8.
 pub(super) fn count(text: &[u8]) -> usize {
-    let of = |piece: &[u8]| -> u8 { piece.iter().map(|&b| u8::from(b & 0xc0 != 0x80)).sum() };
-    text.chunks(PIECE).map(|piece| usize::from(of(piece))).sum()
+    sum_of_pieces(text, |piece| piece.iter().map(|&b| u8::from(b & 0xc0 != 0x80)).sum())
+}
+
+/// Returns the sum of a number for each piece of a text in UTF-8. The last one is filled with bytes that
+/// begin no character.
+fn sum_of_pieces(text: &[u8], of: impl Fn(&[u8; PIECE]) -> u8) -> usize {
+    let (pieces, rest) = text.as_chunks();
+    let mut sum = pieces.iter().map(|piece| usize::from(of(piece))).sum();
+    if !rest.is_empty() {
+        let mut last = [0x80; PIECE];
+        last[..rest.len()].copy_from_slice(rest);
+        sum += usize::from(of(&last));
+    }
+    sum
+}
+
+/// Appends a collapsed text without its spaces. Eight bytes are copied at once, and those from the first
+/// space on are overwritten by the next eight.
+pub(super) fn push_without_spaces(text: &str, out: &mut Vec<u8>) {
+    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
+    const LOWEST: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = LOWEST << 7;
+    let (bytes, mut at, mut end) = (text.as_bytes(), 0, out.len());
+    out.resize(end + bytes.len(), 0);
+    while let Some(eight) = bytes[at..].first_chunk::<8>() {
+        out[end..end + 8].copy_from_slice(eight);
+        let others = u64::from_le_bytes(*eight) ^ SPACES;
+        // The lowest bit of these is that of the first space.
+        let spaces = others.wrapping_sub(LOWEST) & !others & HIGHEST;
+        let n_before = spaces.trailing_zeros() as usize / 8;
+        end += n_before;
+        at += n_before + usize::from(spaces != 0);
+    }
+    for &byte in &bytes[at..] {
+        out[end] = byte;
+        end += usize::from(byte != b' ');
+    }
+    out.truncate(end);
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 //! Memory is bounded: short blocks that wait for a content block, one open block, and the beginning
 //! of the text. The fingerprint covers the text beyond the bound too.
 
-use super::characters::{count, push_collapsed, push_without_spaces, weight};
+use super::characters::{push_collapsed, push_without_spaces, weight};
 use super::element::{ElementClass, ElementKey, ExclusionMarks, SVG};
 use super::fingerprint::{FingerprintState, TextFingerprint};
 use super::references;
@@ -70,7 +70,6 @@ enum EndsAt {
 pub(super) struct Selection {
     /// Blocks, each on a line, up to [`TEXT_MAX`].
     pub(super) text: String,
-    pub(super) chars: usize,
     weight: usize,
     state: FingerprintState,
 }
@@ -78,13 +77,12 @@ pub(super) struct Selection {
 impl Selection {
     fn clear(&mut self) {
         self.text.clear();
-        (self.chars, self.weight) = (0, 0);
+        self.weight = 0;
         self.state.clear();
     }
 
     /// Adds a block. `bare` is its text without spaces.
     fn add(&mut self, block: &str, bare: &[u8], weight: usize) {
-        self.chars += count(bare);
         self.weight += weight;
         self.state.update(bare);
         let free = TEXT_MAX.saturating_sub(self.text.len() + 1);
@@ -97,7 +95,8 @@ impl Selection {
         self.text.push_str(&block[..block.floor_char_boundary(free)]);
     }
 
-    pub(super) fn fingerprint(&mut self) -> TextFingerprint {
+    /// Returns the number of characters of the text without spaces, and its fingerprint.
+    pub(super) fn finish(&mut self) -> (usize, TextFingerprint) {
         self.state.finish()
     }
 }

@@ -1,5 +1,6 @@
 //! Fingerprint of a text by a fixed recipe.
 
+use super::characters::count;
 use std::fmt;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
@@ -36,38 +37,42 @@ impl fmt::Debug for TextFingerprint {
     }
 }
 
-/// Size of the buffer before the hash in bytes. The hash is fast for long pieces only.
-const BUFFERED: usize = 4_096;
+/// Size of the buffer in bytes. Of the two texts that are collected of each page, one is not needed; if it
+/// fits into the buffer, it is never hashed.
+const BUFFERED: usize = 32 << 10;
 
-/// Hash of a text that is received in pieces without white space.
+/// Length and hash of a text that is received in pieces without white space.
 #[derive(Default)]
 pub(super) struct FingerprintState {
+    chars: usize,
     hash: Xxh3Default,
     buffer: Vec<u8>,
 }
 
 impl FingerprintState {
     pub(super) fn clear(&mut self) {
+        self.chars = 0;
         self.hash.reset();
         self.buffer.clear();
     }
 
     pub(super) fn update(&mut self, piece: &[u8]) {
         if self.buffer.len() + piece.len() > BUFFERED {
-            self.hash.update(&self.buffer);
-            self.buffer.clear();
+            self.flush();
         }
-        if piece.len() > BUFFERED {
-            self.hash.update(piece);
-        } else {
-            self.buffer.extend_from_slice(piece);
-        }
+        // Pieces are blocks, which are shorter than the buffer.
+        self.buffer.extend_from_slice(piece);
     }
 
-    /// Returns the fingerprint of all pieces so far.
-    pub(super) fn finish(&mut self) -> TextFingerprint {
+    fn flush(&mut self) {
+        self.chars += count(&self.buffer);
         self.hash.update(&self.buffer);
         self.buffer.clear();
-        TextFingerprint(self.hash.digest128())
+    }
+
+    /// Returns the number of characters of all pieces so far, and their fingerprint.
+    pub(super) fn finish(&mut self) -> (usize, TextFingerprint) {
+        self.flush();
+        (self.chars, TextFingerprint(self.hash.digest128()))
     }
 }

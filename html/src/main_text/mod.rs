@@ -48,9 +48,9 @@ impl Collector {
     /// Ends the page and returns its main text.
     pub(crate) fn finish(&mut self) -> MainText<'_> {
         let (selection, is_main) = self.select();
-        let fingerprint = selection.fingerprint();
+        let (chars, fingerprint) = selection.finish();
         let text = selection.text.as_str();
         let language = Language::of(text);
-        MainText { text, chars: selection.chars, is_main, language, fingerprint }
+        MainText { text, chars, is_main, language, fingerprint }
     }
 }

@@ -112,9 +112,9 @@ const COPIES: [(&str, &str, &str, &str); 17] = [
     ),
     (
         "coordinator/src/recrawl_rate.rs",
-        "controller",
+        "budget",
         "coordinator/src/recrawl_rate.rs",
-        "inner.controller.set_budget(settings.live.recrawl.rate)",
+        "inner.budget = Some((settings.revision, budget))",
     ),
     (
         "coordinator/src/settings.rs",

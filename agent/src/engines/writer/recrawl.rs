@@ -32,9 +32,11 @@ impl Writer {
         if !self.replication.is_solo() {
             return self.shared.recrawl.set_demand(report);
         }
-        let mut controller = ThresholdController::new(self.shared.live.latest().live.recrawl.rate);
+        let mut controller = ThresholdController::default();
         controller.set_members([0]);
         controller.on_report(0, &report);
+        let rate = self.shared.live.latest().live.recrawl.rate;
+        controller.set_budget(rate.per_second(controller.n_pages()));
         if let Some(threshold) = controller.threshold() {
             self.stores.crawldb.set_recrawl_threshold(threshold, now);
         }

@@ -1,0 +1,102 @@
+//! The rate at which known pages are fetched again: a number per second, or a share per day.
+
+#[cfg(test)]
+use super::tests::Draw;
+use super::value::{TomlValue, Value, ValueError, quote};
+use toml::de::DeValue;
+
+const SECONDS_A_DAY: f64 = 86_400.0;
+
+/// Rate at which all agents together fetch known pages again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RecrawlBudget {
+    /// Pages per second.
+    PerSecond(f64),
+    /// Percent of the known pages per day.
+    PercentPerDay(f64),
+}
+
+impl RecrawlBudget {
+    /// Returns the pages per second if `n_pages` pages are known.
+    #[must_use]
+    pub fn per_second(self, n_pages: f64) -> f64 {
+        match self {
+            Self::PerSecond(pages) => pages,
+            Self::PercentPerDay(percent) => n_pages * percent / 100.0 / SECONDS_A_DAY,
+        }
+    }
+
+    /// Checks that it is within sensible bounds.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (number, bounds) = match *self {
+            Self::PerSecond(pages) => (pages, (0.000_001, 1_000_000.0)),
+            Self::PercentPerDay(percent) => (percent, (0.001, 1_000_000.0)),
+        };
+        if (bounds.0..=bounds.1).contains(&number) {
+            return Ok(());
+        }
+        let of = |n| match self {
+            Self::PerSecond(_) => Self::PerSecond(n).write(),
+            Self::PercentPerDay(_) => Self::PercentPerDay(n).write(),
+        };
+        let (value, min, max) = (self.write(), of(bounds.0), of(bounds.1));
+        Err(format!("{value} is out of range; write at least {min} and at most {max}"))
+    }
+}
+
+impl Value for RecrawlBudget {
+    fn expected() -> String {
+        "a number, or a percentage such as \"10%\"".to_owned()
+    }
+
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
+        let DeValue::String(text) = value.get_ref() else {
+            return f64::read(value)
+                .map(Self::PerSecond)
+                .map_err(|_| ValueError::mismatch::<Self>(value));
+        };
+        let percent = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
+        percent.map(Self::PercentPerDay).ok_or_else(|| ValueError::mismatch::<Self>(value))
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Self::PerSecond(pages) => pages.write(),
+            Self::PercentPerDay(percent) => quote(&format!("{percent}%")),
+        }
+    }
+
+    #[cfg(test)]
+    fn draw(draw: &mut Draw) -> Self {
+        let number = f64::draw(draw);
+        if draw.below(2) > 0 { Self::PerSecond(number) } else { Self::PercentPerDay(number) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Settings;
+
+    #[test]
+    fn a_share_grows_with_the_pages() {
+        assert_eq!(RecrawlBudget::PerSecond(3.0).per_second(1e6), 3.0);
+        assert_eq!(RecrawlBudget::PercentPerDay(10.0).per_second(864_000.0), 1.0);
+    }
+
+    #[test]
+    fn both_forms_are_read_and_others_refused() {
+        let read = |text: &str| {
+            let mut settings = Settings::default();
+            let result = settings.apply_set(&format!("recrawl.rate={text}"));
+            result.map(|()| settings.live.recrawl.rate).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("2"), Ok(RecrawlBudget::PerSecond(2.0)));
+        assert_eq!(read("0.5"), Ok(RecrawlBudget::PerSecond(0.5)));
+        assert_eq!(read("12.5%"), Ok(RecrawlBudget::PercentPerDay(12.5)));
+        for bad in ["0", "-1", "0%", "-3%", "nan%", "%", "fast", "10 % a day", "true"] {
+            let error = read(bad).expect_err(bad);
+            assert!(error.contains("write "), "{bad}: {error}");
+        }
+    }
+}
