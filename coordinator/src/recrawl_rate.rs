@@ -20,7 +20,7 @@ pub(crate) struct RecrawlRate {
 struct Inner {
     controller: ThresholdController,
     /// The setting, and its revision.
-    budget: Option<(u64, config::RecrawlBudget)>,
+    budget: Option<(u64, config::RevisitRate)>,
     epoch: Option<u64>,
     members: Vec<AgentId>,
     /// Members that have reported.

@@ -23,8 +23,8 @@ mod host_scope;
 mod names;
 mod raw;
 mod records;
-mod recrawl_budget;
 mod resume;
+mod revisit_rate;
 pub mod settings;
 mod suggest;
 #[cfg(test)]
@@ -43,7 +43,7 @@ pub use fingerprint::SettingDifference;
 pub use names::product_token;
 pub use raw::RawSettings;
 pub use records::{DomainDelay, LinkRule, RobotsExemption};
-pub use recrawl_budget::RecrawlBudget;
+pub use revisit_rate::RevisitRate;
 pub use resume::TypedSettings;
 pub use settings::*;
 pub use write::{NEW_SETTINGS_FILE, SETTINGS_FILE, commented_toml};

@@ -13,7 +13,7 @@ use super::choices::{
 };
 use super::names;
 use super::records::{DomainDelay, LinkRule, RobotsExemption};
-use super::recrawl_budget::RecrawlBudget;
+use super::revisit_rate::RevisitRate;
 use crate::assignment::StrategyKind;
 use crate::units::ByteSize;
 use ipnet::IpNet;
@@ -301,7 +301,7 @@ settings! {
         interval: String = "7d".to_owned(), must names::interval;
         /// What all agents together fetch again, with the policy adaptive: pages per second, or a
         /// percentage of the known pages per day, such as `"10%"`.
-        rate: RecrawlBudget = RecrawlBudget::PerSecond(1.0), must RecrawlBudget::check;
+        rate: RevisitRate = RevisitRate::PerSecond(1.0), must RevisitRate::check;
         /// What the policy adaptive minimizes. harmonic: missed changes, and no page is given up.
         /// freshness: the time for which copies are out of date; pages that change too fast for the
         /// rate are given up.

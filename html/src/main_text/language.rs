@@ -5,7 +5,7 @@
 //! knows 70 languages, and `whichlang`, which knows few and names one of them for any text, so that its
 //! answer only confirms the other one.
 
-use super::frequent_words;
+use super::frequent_words::{self, Code};
 use std::fmt;
 use whichlang::Lang;
 
@@ -55,9 +55,6 @@ const WHATLANG_MAX: usize = 512;
 const LETTERS_MIN: u32 = 20;
 /// Minimum confidence of an answer of `whatlang` that `whichlang` does not confirm.
 const CONFIDENCE_MIN: f64 = 0.4;
-
-/// An ISO 639-3 code.
-pub(super) type Code = [u8; 3];
 
 /// A script, or a group of scripts that are used together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -111,6 +111,18 @@ const COPIES: [(&str, &str, &str, &str); 17] = [
         "self.failures = failure_policy(settings)",
     ),
     (
+        "agent/src/crawldb/serve.rs",
+        "politeness",
+        "agent/src/crawldb/serve.rs",
+        "self.politeness.clone_from(politeness)",
+    ),
+    (
+        "coordinator/src/recrawl_rate.rs",
+        "controller",
+        "coordinator/src/recrawl_rate.rs",
+        "inner.controller.set_budget(budget.per_second(n_pages))",
+    ),
+    (
         "coordinator/src/recrawl_rate.rs",
         "budget",
         "coordinator/src/recrawl_rate.rs",

@@ -9,14 +9,14 @@ const SECONDS_A_DAY: f64 = 86_400.0;
 
 /// Rate at which all agents together fetch known pages again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RecrawlBudget {
+pub enum RevisitRate {
     /// Pages per second.
     PerSecond(f64),
     /// Percent of the known pages per day.
     PercentPerDay(f64),
 }
 
-impl RecrawlBudget {
+impl RevisitRate {
     /// Returns the pages per second if `n_pages` pages are known.
     #[must_use]
     pub fn per_second(self, n_pages: f64) -> f64 {
@@ -44,7 +44,7 @@ impl RecrawlBudget {
     }
 }
 
-impl Value for RecrawlBudget {
+impl Value for RevisitRate {
     fn expected() -> String {
         "a number, or a percentage such as \"10%\"".to_owned()
     }
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_share_grows_with_the_pages() {
-        assert_eq!(RecrawlBudget::PerSecond(3.0).per_second(1e6), 3.0);
-        assert_eq!(RecrawlBudget::PercentPerDay(10.0).per_second(864_000.0), 1.0);
+        assert_eq!(RevisitRate::PerSecond(3.0).per_second(1e6), 3.0);
+        assert_eq!(RevisitRate::PercentPerDay(10.0).per_second(864_000.0), 1.0);
     }
 
     #[test]
@@ -91,12 +91,16 @@ mod tests {
             let result = settings.apply_set(&format!("recrawl.rate={text}"));
             result.map(|()| settings.live.recrawl.rate).map_err(|error| error.to_string())
         };
-        assert_eq!(read("2"), Ok(RecrawlBudget::PerSecond(2.0)));
-        assert_eq!(read("0.5"), Ok(RecrawlBudget::PerSecond(0.5)));
-        assert_eq!(read("12.5%"), Ok(RecrawlBudget::PercentPerDay(12.5)));
-        for bad in ["0", "-1", "0%", "-3%", "nan%", "%", "fast", "10 % a day", "true"] {
+        assert_eq!(read("2"), Ok(RevisitRate::PerSecond(2.0)));
+        assert_eq!(read("0.5"), Ok(RevisitRate::PerSecond(0.5)));
+        assert_eq!(read("12.5%"), Ok(RevisitRate::PercentPerDay(12.5)));
+        for bad in ["%", "fast", "10 % a day", "true"] {
             let error = read(bad).expect_err(bad);
-            assert!(error.contains("write "), "{bad}: {error}");
+            assert!(error.contains("write a number, or a percentage"), "{bad}: {error}");
+        }
+        for bad in ["0", "-1", "0%", "-3%", "nan%", "nan"] {
+            let error = read(bad).unwrap().check().expect_err(bad);
+            assert!(error.contains("write at least"), "{bad}: {error}");
         }
     }
 }
