@@ -101,7 +101,8 @@ impl ThresholdHistory {
     /// Begins a pass over the due times, if the threshold has moved since the last one, or the policy has
     /// changed. The caller ends a pass before it begins another.
     pub fn begin_pass(&self, now: f64, policy: &ThresholdPolicy) -> Option<DuePass> {
-        let (before, after) = (self.passed, Passed { policy: *policy, threshold: self.threshold() });
+        let (before, after) =
+            (self.passed, Passed { policy: *policy, threshold: self.threshold() });
         let is_due = before.policy != after.policy
             || is_apart(after.threshold, before.threshold, PASS_RATIO);
         is_due.then_some(DuePass { began: now, before, after })

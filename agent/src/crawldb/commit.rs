@@ -195,7 +195,7 @@ impl CrawlDb {
         match page.end {
             PageEnd::Response { status, bytes, digest, duplicate, truncated } => {
                 // Limits are for pages, not for fetches.
-                self.frontier.totals.pages += u64::from(row.generation() == 0);
+                self.frontier.totals.pages += u64::from(!row.was_answered());
                 self.frontier.totals.bytes += bytes;
                 self.frontier.totals.duplicates += u64::from(duplicate);
                 self.frontier.totals.truncated += u64::from(truncated);

@@ -132,7 +132,8 @@ impl DueScan {
                     continue;
                 }
             }
-            let again = Some(Box::new(revisit.queued_next()));
+            let was_answered = matches!(outcome, UrlOutcome::Fetched { .. });
+            let again = Some(Box::new(revisit.queued_next(was_answered)));
             let again = Queued { revisit: again, attempts: 0, ..page.url.clone() };
             frontier.queue_again(batch, host, outcome, &again)?;
         }

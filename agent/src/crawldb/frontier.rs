@@ -124,7 +124,7 @@ impl Frontier {
         url: &Queued,
     ) -> Result<(), DiskError> {
         self.totals.queued += 1;
-        self.totals.queued_again += u64::from(url.generation() > 0);
+        self.totals.queued_again += u64::from(url.was_answered());
         self.write_queued(batch, host, url);
         let bytes = url.path.len() as u64;
         let (changes, only_again) = (&mut self.changes, self.only_again);
@@ -262,7 +262,7 @@ impl Frontier {
     /// Uncounts a URL that leaves its host's queue.
     pub fn take_from_queue(&mut self, host: HostKey, url: &Queued) -> Result<(), DiskError> {
         self.totals.queued -= 1;
-        self.totals.queued_again -= u64::from(url.generation() > 0);
+        self.totals.queued_again -= u64::from(url.was_answered());
         let bytes = url.path.len() as u64;
         self.hosts.change(host, |entry| {
             entry.take_back(url.queue_key);

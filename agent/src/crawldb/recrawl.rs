@@ -297,6 +297,7 @@ impl RecrawlState {
         let validators = if is_revisit { Validators::default() } else { data.validators.clone() };
         Revisit {
             generation: before.generation,
+            was_answered: before.was_answered,
             due,
             moved_in: 0,
             history: Some(history),

@@ -175,7 +175,7 @@ impl Server {
         Ok(next)
     }
 
-    /// Sets whether only URLs are handed out that were fetched before, because the limit of pages is
+    /// Sets whether only URLs are handed out that were answered before, because the limit of pages is
     /// reached.
     pub fn set_only_again(&mut self, frontier: &mut Frontier, only_again: bool) {
         if std::mem::replace(&mut frontier.only_again, only_again) && !only_again {
@@ -292,7 +292,7 @@ impl Server {
     }
 
     /// Returns the next URLs of a host, and whether more follow. New URLs, at most `new_max`, and those
-    /// that were fetched before take turns: neither queue waits for the end of the other.
+    /// that were answered before take turns: neither queue waits for the end of the other.
     fn read_window(
         &self,
         frontier: &mut Frontier,

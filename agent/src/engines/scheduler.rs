@@ -237,8 +237,8 @@ impl Scheduler {
         // Before pages are reserved for it.
         self.shared.status.visits.store(self.in_flight.len() + 1, Release);
         if let VisitTask::Pages { requests_max, urls, .. } = &mut visit.task {
-            // Limits are for pages, not for fetches: only those that were not fetched before count.
-            let n_new = urls.iter().filter(|url| url.generation() == 0).count() as u64;
+            // Limits are for pages, not for fetches: only those that were not answered before count.
+            let n_new = urls.iter().filter(|url| !url.was_answered()).count() as u64;
             let wanted = u64::from(*requests_max).min(n_new);
             flight.taken = self.shared.page_budget.take(wanted);
             if flight.taken < wanted {

@@ -110,7 +110,7 @@ async fn page(
         }
     };
     let row = without_old_validators(row, &context.oldest_original);
-    let (revisit, is_new) = (row.revisit.as_ref(), row.generation() == 0);
+    let (revisit, is_new) = (row.revisit.as_ref(), !row.was_answered());
     let validators = revisit.map(|revisit| revisit.validators.clone()).filter(|v| !v.is_empty());
     let began = guard.begin(Some(row));
     let ask = Ask {

@@ -15,7 +15,7 @@ pub enum QueueKind {
     /// URLs that wait for their first fetch.
     #[default]
     New,
-    /// URLs that were fetched before.
+    /// URLs that were answered before.
     Again,
     /// Pending pages; they are not fetched again.
     Pending,
@@ -115,10 +115,16 @@ impl Queued {
         self.revisit.as_ref().map_or(0, |revisit| revisit.generation)
     }
 
+    /// Returns true if a fetch of it had a response, so that limits count it already.
+    #[must_use]
+    pub fn was_answered(&self) -> bool {
+        self.revisit.as_ref().is_some_and(|revisit| revisit.was_answered)
+    }
+
     /// Returns the queue in which it waits to be fetched.
     #[must_use]
     pub fn queue(&self) -> QueueKind {
-        if self.generation() > 0 { QueueKind::Again } else { QueueKind::New }
+        if self.was_answered() { QueueKind::Again } else { QueueKind::New }
     }
 }
 

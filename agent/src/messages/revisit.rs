@@ -14,6 +14,8 @@ pub struct Revisit {
     /// Number of the fetch, counted from 0: the one that a queued URL waits for, or the last one of a
     /// finished URL.
     pub generation: u32,
+    /// True if a fetch had a response, so that limits count the URL as a page.
+    pub was_answered: bool,
     /// Time in whole seconds at which a finished URL is queued again, or at which a queued URL was; zero
     /// for never.
     pub due: Timestamp,
@@ -69,6 +71,7 @@ const HAS_RECORD: u8 = 8;
 const HAS_ETAG: u8 = 16;
 const HAS_LAST_MODIFIED: u8 = 32;
 const IS_LIST: u8 = 64;
+const WAS_ANSWERED: u8 = 128;
 
 impl Revisit {
     /// Value of `moved_in` of a page that a person asked for.
@@ -83,10 +86,12 @@ impl Revisit {
         self.moved_in >= Self::SIGNALED
     }
 
-    /// Returns the state of the URL as it is queued for its next fetch.
+    /// Returns the state of the URL as it is queued for its next fetch. `was_answered` is true if the last
+    /// one had a response.
     #[must_use]
-    pub fn queued_next(&self) -> Self {
-        Self { generation: self.generation.saturating_add(1), ..self.clone() }
+    pub fn queued_next(&self, was_answered: bool) -> Self {
+        let was_answered = self.was_answered || was_answered;
+        Self { generation: self.generation.saturating_add(1), was_answered, ..self.clone() }
     }
 
     /// Forgets the last capture, because its archive is lost: the next request is unconditional.
@@ -123,6 +128,7 @@ impl Revisit {
             (etag.is_some(), HAS_ETAG),
             (last_modified.is_some(), HAS_LAST_MODIFIED),
             (self.is_list, IS_LIST),
+            (self.was_answered, WAS_ANSWERED),
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         let mut w = RowWriter(Vec::with_capacity(64));
@@ -150,7 +156,7 @@ impl Revisit {
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut r = RowReader(bytes);
-        let flags = r.byte().filter(|flags| *flags < 128)?;
+        let flags = r.byte()?;
         let has = |flag| flags & flag != 0;
         if has(HAS_RECORD) && !has(HAS_CAPTURE) {
             return None;
@@ -158,7 +164,7 @@ impl Revisit {
         let mut revisit =
             Self { generation: r.small()?, due: read_seconds(&mut r)?, ..Self::default() };
         revisit.moved_in = r.small()?;
-        revisit.is_list = has(IS_LIST);
+        (revisit.is_list, revisit.was_answered) = (has(IS_LIST), has(WAS_ANSWERED));
         if has(HAS_HISTORY) {
             revisit.history = Some(PageHistory::from_bytes(&r.array()?));
         }
@@ -237,7 +243,7 @@ mod tests {
     #[test]
     fn it_survives_the_disk_and_is_small() {
         for revisit in
-            [Revisit::default(), whole(), whole().queued_next(), whole().without_capture()]
+            [Revisit::default(), whole(), whole().queued_next(true), whole().without_capture()]
         {
             let bytes = revisit.encode();
             assert_eq!(Revisit::read(&bytes), Some(revisit));

@@ -104,7 +104,7 @@ pub struct Workbench {
     /// True for an agent in a cluster: no address is visited without a lease.
     in_cluster: bool,
     closing: bool,
-    /// True if only URLs are visited that were fetched before.
+    /// True if only URLs are visited that were answered before.
     only_again: bool,
     hosts: Hosts,
     ips: Ips,

@@ -71,25 +71,25 @@ impl Workbench {
         }
     }
 
-    /// Sets whether only URLs are visited that were fetched before, because the limit of pages is reached.
+    /// Sets whether only URLs are visited that were answered before, because the limit of pages is reached.
     pub const fn set_only_again(&mut self, only_again: bool) {
         self.only_again = only_again;
     }
 
-    /// Returns true if only URLs are visited that were fetched before.
+    /// Returns true if only URLs are visited that were answered before.
     #[must_use]
     pub const fn is_only_again(&self) -> bool {
         self.only_again
     }
 
-    /// Returns the URLs of a host that were never fetched to the crawl database, if they may not be
+    /// Returns the URLs of a host that were never answered to the crawl database, if they may not be
     /// visited.
     pub(super) fn return_new(&mut self, id: u32) {
         if !self.only_again {
             return;
         }
         let host = self.hosts[id].key;
-        let new = self.hosts.take_urls(id, |_, url| url.generation() == 0);
+        let new = self.hosts.take_urls(id, |_, url| !url.was_answered());
         let unused: Vec<QueueKey> = new.iter().map(|url| url.queue_key).collect();
         if !unused.is_empty() {
             self.messages.push(ToFrontier::ReturnUrls { host, unused });

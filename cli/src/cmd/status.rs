@@ -146,7 +146,8 @@ fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
     let sum = |of: fn(&RecrawlGauges) -> u64| count(all().map(|recrawl| of(&recrawl)).sum());
     let shares = all().map(|recrawl| (recrawl.scheduled + recrawl.queued, recrawl.freshness));
     let fresh = mean_freshness(shares);
-    let fresh = fresh.map_or(String::new(), |share| format!(", about {:.0} % fresh", 100.0 * share));
+    let fresh =
+        fresh.map_or(String::new(), |share| format!(", about {:.0} % fresh", 100.0 * share));
     Some(format!(
         "fetched again: {} changed, {} unchanged, {} not modified (304), {} failed; {} are queued, \
          {} wait{fresh}\n",

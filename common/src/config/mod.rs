@@ -43,7 +43,7 @@ pub use fingerprint::SettingDifference;
 pub use names::product_token;
 pub use raw::RawSettings;
 pub use records::{DomainDelay, LinkRule, RobotsExemption};
-pub use revisit_rate::RevisitRate;
 pub use resume::TypedSettings;
+pub use revisit_rate::RevisitRate;
 pub use settings::*;
 pub use write::{NEW_SETTINGS_FILE, SETTINGS_FILE, commented_toml};

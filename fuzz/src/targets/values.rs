@@ -199,6 +199,7 @@ fn queued(url: &CrawlUrl, hash: UrlHash) -> Queued {
 fn again(url: &Queued, at: Timestamp) -> Queued {
     let revisit = Revisit {
         generation: 2,
+        was_answered: true,
         due: at,
         moved_in: 300,
         history: Some(PageHistory::from_bytes(&[7; PageHistory::LEN])),

@@ -50,10 +50,7 @@ const fn pack(name: &[u8]) -> u64 {
 /// Names of the elements of each class, separated by spaces. All others are inline.
 const NAMES: [(ElementClass, &str); 9] = [
     (ElementClass::Link, "a"),
-    (
-        ElementClass::OpenBlock,
-        "p li td tr th dd dt tbody thead tfoot body html head caption",
-    ),
+    (ElementClass::OpenBlock, "p li td tr th dd dt tbody thead tfoot body html head caption"),
     (
         ElementClass::Block,
         "div ul section article table ol dl form header pre blockquote figure figcaption fieldset \

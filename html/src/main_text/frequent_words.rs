@@ -29,7 +29,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
 
 /// Returns the language of a sample that its frequent words show clearly.
 pub(super) fn language_of(sample: &str) -> Option<Code> {
-    let mut sums = Sums { table: &TABLE, by_language: [Sum::default(); N_LANGUAGES], seen: [0; 16] };
+    let mut sums =
+        Sums { table: &TABLE, by_language: [Sum::default(); N_LANGUAGES], seen: [0; 16] };
     let n_words = each_word(sample.as_bytes(), |word| sums.add(word));
     sums.clear_winner(n_words).map(|language| FREQUENCIES[language].0)
 }

@@ -17,7 +17,10 @@ mod tests {
 
     #[test]
     fn agents_count_by_their_pages() {
-        assert_eq!(mean_freshness([(3, Some(0.5)), (1, Some(1.0)), (9, None)].into_iter()), Some(0.625));
+        assert_eq!(
+            mean_freshness([(3, Some(0.5)), (1, Some(1.0)), (9, None)].into_iter()),
+            Some(0.625)
+        );
         assert_eq!(mean_freshness([(0, Some(0.5))].into_iter()), Some(0.5));
         assert_eq!(mean_freshness([(7, None)].into_iter()), None);
     }

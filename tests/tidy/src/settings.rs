@@ -29,7 +29,7 @@ const LIVE_TYPES: [&str; 15] = [
 
 /// Fields of such a type, and fields of other types that are derived from live settings: file and
 /// name, and the file and line that renews them or, for those that are used once, creates them.
-const COPIES: [(&str, &str, &str, &str); 17] = [
+const COPIES: [(&str, &str, &str, &str); 19] = [
     (
         "agent/src/shared/live_settings.rs",
         "live",

@@ -109,6 +109,7 @@ impl Model {
         let mut settings = Settings::default();
         settings.live.limits = limits;
         settings.fixed.state.window_urls_max = 64;
+        settings.live.politeness.delay = Duration::ZERO;
         let mut model = Self {
             dir: tempfile::tempdir().unwrap(),
             settings,

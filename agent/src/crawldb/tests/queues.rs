@@ -1,7 +1,8 @@
 //! Tests of the two queues of a host: URLs that were never fetched, and those that are due again.
 
 use super::recrawl::{FIXED, HOUR, TestCrawlDb, ok, revisit_data};
-use crate::messages::{QueueKind, Queued};
+use crate::messages::{PageEnd, QueueKind, Queued};
+use crivello_common::failure::Failure;
 use std::collections::BTreeSet;
 
 fn url(host: &str, n: usize) -> String {
@@ -80,6 +81,29 @@ fn once_the_limit_of_pages_is_reached_only_known_pages_are_fetched() {
         n_new += rows.len() - n_again(&rows);
     }
     assert_eq!(n_new, 350);
+}
+
+/// Only a response makes a page of a URL. Until then the limit of pages holds for it.
+#[test]
+fn a_url_counts_from_its_first_response_on() {
+    let mut db = TestCrawlDb::sharing(&[FIXED]);
+    db.find(&url("a", 1));
+    db.fetch(&PageEnd::Failed(Failure::DnsNoSuchName), None);
+    db.now = db.now + 2 * HOUR;
+    db.queue_due();
+    let pages = |db: &TestCrawlDb| db.crawldb.totals().pages;
+    db.crawldb.set_only_again(true);
+    assert_eq!((db.fetch_each(|_| (ok(404), None)).len(), pages(&db)), (0, 0));
+    db.crawldb.set_only_again(false);
+    for status in [404, 200, 200] {
+        let data = (status == 200).then(|| revisit_data(1));
+        assert_eq!(db.fetch_each(|_| (ok(status), data.clone())).len(), 1, "{status}");
+        assert_eq!(pages(&db), 1);
+        db.now = db.now + 3 * HOUR;
+        db.queue_due();
+        db.recount();
+        db.crawldb.set_only_again(true);
+    }
 }
 
 /// A refill of the window must not hand out URLs beyond the limit of a host.

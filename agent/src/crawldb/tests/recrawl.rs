@@ -35,6 +35,8 @@ impl TestCrawlDb {
     pub(super) fn new(sets: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Settings::default();
+        // Without delays, windows have their full length.
+        settings.live.politeness.delay = Duration::ZERO;
         for set in sets {
             settings.apply_set(set).unwrap();
         }
@@ -294,10 +296,9 @@ fn a_feed_to_which_a_page_links_has_the_interval_of_sitemaps() {
     let mut db = TestCrawlDb::new(&[FIXED, "recrawl.sitemaps-interval=2d"]);
     db.find(URL);
     let feed = RevisitData { is_list: true, ..revisit_data(1) };
-    for (end, data) in [
-        (ok(200), feed.clone()),
-        (ok(304), RevisitData { is_not_modified: true, ..feed }),
-    ] {
+    for (end, data) in
+        [(ok(200), feed.clone()), (ok(304), RevisitData { is_not_modified: true, ..feed })]
+    {
         db.fetch(&end, Some(&data));
         assert_eq!(db.revisit(URL).due, db.now + 2 * DAY);
         db.now = db.now + 3 * DAY;

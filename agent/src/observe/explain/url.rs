@@ -120,8 +120,7 @@ fn queued(
     if let Some(row) = row {
         (status.depth, status.attempts) = (row.depth.into(), row.attempts.into());
         status.priority = (!is_pending).then_some(row.queue_key.priority.into());
-        status.recrawl =
-            row.revisit.as_deref().map(|of| recrawl(sources, &row, of, of.generation));
+        status.recrawl = row.revisit.as_deref().map(|of| recrawl(sources, &row, of, of.generation));
     }
     Ok(status)
 }
