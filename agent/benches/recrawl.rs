@@ -171,7 +171,7 @@ impl Agent {
     }
 
     fn budget(&self) -> f64 {
-        self.settings.live.recrawl.rate
+        self.controller.budget()
     }
 
     /// Closes the state in an orderly way.
