@@ -19,7 +19,7 @@ pub(crate) struct RecrawlRate {
 #[derive(Debug, Default)]
 struct Inner {
     controller: ThresholdController,
-    /// The setting, and its revision.
+    /// Revision of the settings, and their rate.
     budget: Option<(u64, config::RevisitRate)>,
     epoch: Option<u64>,
     members: Vec<AgentId>,

@@ -29,7 +29,7 @@ const SHAPE: LogScale = LogScale { unit: 0.1, zero: 0.0, step: 0.02, max: 255.0 
 const TIME: LogScale = LogScale { unit: 1.0, zero: 0.0, step: 0.000_6, max: 65_535.0 };
 const WEIGHT: LogScale =
     LogScale { unit: 1.0, zero: 128.0, step: std::f64::consts::LN_2 / 12.0, max: 255.0 };
-/// Bit of the last byte that is set if the page is gone.
+/// Bit of the last byte that is set if one of the failures found the page gone.
 const GONE: u8 = 0x80;
 
 /// The stored state of a page for its schedule. The module documentation has the layout.

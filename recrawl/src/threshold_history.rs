@@ -53,9 +53,9 @@ pub struct Passed {
 pub struct DuePass {
     /// When the pass began, in seconds since 1970. Pages fetched since then are left out.
     pub began: f64,
-    /// By which the due times were stored.
+    /// The policy and threshold by which the due times were stored.
     pub before: Passed,
-    /// By which they are to be stored.
+    /// The policy and threshold by which they are to be stored.
     pub after: Passed,
 }
 

@@ -132,8 +132,12 @@ impl CrawlDb {
             return Ok(None);
         }
         let outcome = self.outcome(batch, page, row, record);
-        // Its archive was lost since it was queued: a 304 to the request refers to nothing.
-        if waits && let Some(lost) = self.refetch.lost(&outcome) {
+        // The archive of the page was lost since it was queued: a 304 refers to nothing.
+        let is_not_modified = page.revisit_data.as_ref().is_some_and(|data| data.is_not_modified);
+        if waits
+            && is_not_modified
+            && let Some(lost) = self.refetch.lost(&outcome)
+        {
             self.frontier.requeue(batch, page.host, &lost_url(lost));
             return Ok(None);
         }

@@ -205,13 +205,19 @@ impl DueScan {
             self.pass = Some(Pass { from: last, ..pass });
             return Ok(None);
         }
+        let queued = 1.0 + frontier.totals.queued_again as f64 / (pass.n_pages as f64).max(1.0);
+        let report = recrawl.take_sums(&pass.sums, queued / pass.share, now);
         if let Some(moves) = &pass.moves {
             recrawl.end_pass(moves);
+            // A restart may have interrupted it. What was moved before is not added up, so another pass
+            // follows at once.
+            if self.passed.is_none() {
+                return Ok(None);
+            }
         }
         self.passed = Some((now, frontier.totals.scheduled, now.since(pass.begun)));
-        let queued = frontier.totals.queued_again as f64 / (pass.n_pages as f64).max(1.0);
-        let report = recrawl.take_sums(&pass.sums, (1.0 + queued) / pass.share, now);
-        Ok(Some(DemandReport { n_pages: pass.n_pages, ..report }))
+        let n_pages = (pass.n_pages as f64 * queued) as u64;
+        Ok(Some(DemandReport { n_pages, ..report }))
     }
 }
 

@@ -280,21 +280,23 @@ impl RecrawlState {
                 history
             }
         };
-        let capture = match data.is_not_modified {
-            true => before.capture,
-            false if page.records.is_empty() && record.is_none() => None,
-            false => {
-                let status = match page.end {
-                    PageEnd::Response { status, .. } => status,
-                    _ => 0,
-                };
-                Some(LastCapture { by: me, at: page.at, status, record })
-            }
+        let (status, is_copy) = match page.end {
+            PageEnd::Response { status, duplicate, .. } => (status, duplicate),
+            PageEnd::Failed(_) | PageEnd::Discarded(_) => (0, false),
         };
-        let due = timestamp(now + self.interval((before, row), data, &history));
-        // A 304 refers to the last capture, and replay does not follow a revisit to another revisit.
-        let is_revisit = matches!(page.end, PageEnd::Response { duplicate: true, .. });
+        let last = before.capture.filter(|last| page.original == Some(last.at));
+        let capture = match last {
+            _ if data.is_not_modified => before.capture,
+            // It is a copy of the last capture.
+            Some(_) => last,
+            None if page.records.is_empty() && record.is_none() => None,
+            None => Some(LastCapture { by: me, at: page.at, status, record }),
+        };
+        // A 304 refers to the last capture. If that is a copy of another one, it is a revisit itself, and
+        // replay does not follow a revisit to another revisit.
+        let is_revisit = is_copy && last.is_none();
         let validators = if is_revisit { Validators::default() } else { data.validators.clone() };
+        let due = timestamp(history.last_fetch() + self.interval((before, row), data, &history));
         Revisit {
             generation: before.generation,
             was_answered: before.was_answered,
@@ -416,8 +418,8 @@ impl RecrawlState {
         if is_sooner || is_request {
             revisit.moved_in = mark;
         }
-        // The interval by an expression follows from the due time after a 304, which this one is not.
-        if is_sooner && self.settings.policy == RecrawlPolicy::Fixed {
+        // A 304 would not tell the interval and weight by an expression.
+        if is_request && is_sooner {
             revisit.validators = Validators::default();
         }
         Some(revisit)
@@ -550,7 +552,10 @@ impl RecrawlState {
         };
         self.n_reports = r.number()?;
         let number = |r: &mut RowReader<'_>| r.array().map(f64::from_be_bytes);
-        (self.fresh_time, self.copy_time) = (number(&mut r)?, number(&mut r)?);
+        let (fresh, all) = (number(&mut r)?, number(&mut r)?);
+        if fresh >= 0.0 && all.is_finite() && fresh <= all {
+            (self.fresh_time, self.copy_time) = (fresh, all);
+        }
         let objective = match r.byte()? {
             0 => Objective::Harmonic,
             _ => Objective::Freshness,
@@ -592,7 +597,8 @@ pub fn due_reason(
 ) -> Option<DueReason> {
     let has_failed = revisit.history.is_some_and(|history| history.failures() > 0);
     let own = own_interval(settings, row, revisit.is_list);
-    (revisit.due > Timestamp::ZERO).then_some(match revisit.moved_in {
+    let is_due = revisit.due > Timestamp::ZERO && settings.policy != RecrawlPolicy::None;
+    is_due.then_some(match revisit.moved_in {
         Revisit::REQUESTED => DueReason::Requested,
         Revisit::SIGNALED => DueReason::Reported,
         _ if has_failed => DueReason::Failures,
@@ -604,21 +610,19 @@ pub fn due_reason(
     })
 }
 
-/// Returns the interval of sitemaps, feeds and seeds, if they have one of their own.
+/// Returns the interval of sitemaps, feeds and seeds, if they have one of their own. For a seed that is a
+/// feed the shorter one counts.
 fn own_interval(
     settings: &config::Recrawl,
     row: &Queued,
     is_list: bool,
 ) -> Option<(DueReason, Duration)> {
-    let own = match row.kind {
-        _ if is_list => (DueReason::SitemapsInterval, settings.sitemaps_interval),
-        LinkKind::Sitemap => (DueReason::SitemapsInterval, settings.sitemaps_interval),
-        _ if row.depth == 0 && row.redirects == 0 => {
-            (DueReason::SeedsInterval, settings.seeds_interval)
-        }
-        _ => return None,
-    };
-    (!own.1.is_zero()).then_some(own)
+    let is_list = is_list || row.kind == LinkKind::Sitemap;
+    let is_seed = row.depth == 0 && row.redirects == 0;
+    let of_lists = is_list.then_some((DueReason::SitemapsInterval, settings.sitemaps_interval));
+    let of_seeds = is_seed.then_some((DueReason::SeedsInterval, settings.seeds_interval));
+    let own = [of_lists, of_seeds].into_iter().flatten();
+    own.filter(|(_, interval)| !interval.is_zero()).min_by_key(|(_, interval)| *interval)
 }
 
 /// Result of a fetch, for the schedule.

@@ -24,8 +24,8 @@ use std::time::Duration;
 
 /// Delay before another look at a host whose domain has no pages left to reserve.
 const RESERVATION_WAIT: Duration = Duration::from_secs(1);
-/// Time that a host's delay takes for its URLs in memory at most. They come before a page that falls due
-/// and before new URLs of a higher priority.
+/// Maximum time in which a host's URLs in memory are fetched at its delay. They come before a page that
+/// falls due, and before new URLs of a higher priority.
 const WINDOW_TIME: Duration = Duration::from_secs(60);
 
 /// The requests of the workbench, and the scan of `schedule` that answers them.
@@ -263,7 +263,6 @@ impl Server {
         if let Some(reason) = entry.row.closed {
             return Ok(Err(Some(reason)));
         }
-        let window = self.window(frontier, entry);
         let on_the_way = entry.checked_out.len() as u64;
         let mut left = u64::MAX;
         if let Some(max) = frontier.limits.pages_per_host_max {
@@ -273,6 +272,7 @@ impl Server {
             left = max.saturating_sub(entry.row.pages + on_the_way);
         }
         if let Some(max) = frontier.limits.pages_per_domain_max {
+            let window = self.window(frontier, entry);
             let pages = frontier.groups.row(host.group)?.pages;
             if pages >= max {
                 return Ok(Err(Some(Discard::DomainLimit)));
@@ -323,14 +323,14 @@ impl Server {
 /// Returns the number of URLs of a host that its delay allows in [`WINDOW_TIME`].
 fn urls_in_time(politeness: &Politeness, entry: &HostInMemory) -> u64 {
     let state = &entry.row.state;
-    let policy = HostPolicy::of(politeness, &entry.row.name, None);
-    let (wait, _) = policy.wait(state.mean_served());
     // A Crawl-delay is known by the last wait only.
-    let asked = if state.rule == WaitRule::CrawlDelay { state.last_wait() } else { wait };
-    match wait.max(asked).as_micros() {
+    let crawl_delay = (state.rule == WaitRule::CrawlDelay).then(|| state.last_wait());
+    let policy = HostPolicy::of(politeness, &entry.row.name, crawl_delay);
+    match policy.wait(state.mean_served()).0.as_micros() {
         0 => u64::MAX,
         wait => {
-            let visits = (WINDOW_TIME.as_micros() / wait) as u64;
+            // Visits are not cut short.
+            let visits = (WINDOW_TIME.as_micros() / wait).max(2) as u64;
             visits.saturating_mul(u64::from(policy.burst()))
         }
     }
@@ -448,12 +448,14 @@ mod tests {
             (5, 1, WaitRule::Nothing, 0, 12),
             (5, 1, WaitRule::Delay, 5, 12),
             (5, 3, WaitRule::Delay, 5, 36),
-            (100, 1, WaitRule::Delay, 100, 0),
+            (100, 1, WaitRule::Delay, 100, 2),
+            (100, 50, WaitRule::Delay, 100, 100),
             (0, 1, WaitRule::Delay, 0, u64::MAX),
             // The last wait was longer than usual, and says nothing of the next ones.
             (5, 1, WaitRule::Backoff, 600, 12),
             (5, 1, WaitRule::TakeOver, 60, 12),
             (5, 1, WaitRule::CrawlDelay, 20, 3),
+            (5, 50, WaitRule::CrawlDelay, 20, 3),
         ] {
             let politeness = Politeness {
                 mode: PolitenessMode::Absolute,

@@ -227,6 +227,7 @@ mod tests {
         let at = Timestamp(1_700_000_000_123_456);
         Revisit {
             generation: 7,
+            was_answered: true,
             moved_in: 900,
             due: Timestamp::from_secs(1_700_086_400),
             history: Some(PageHistory::first(1.7e9, &FirstHints::default(), &context)),

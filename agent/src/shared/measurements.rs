@@ -25,7 +25,7 @@ pub struct Measurements {
     pub visits: AtomicU64,
     /// IP leases that this agent has granted and that are in use.
     pub ip_leases_lent: AtomicU64,
-    /// Files of the archive that were deleted because they were too old or too many.
+    /// Files of the archive that were deleted by `archive.keep-age` or `archive.keep-size`.
     pub archive_files_deleted: AtomicU64,
     /// Groups handed off to their owners.
     pub groups_out: AtomicU64,

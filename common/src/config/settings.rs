@@ -293,7 +293,7 @@ settings! {
         /// none: each page is fetched once. fixed: each page is fetched again after `interval`.
         /// adaptive: each page is fetched about as often as it changes, such that all agents together
         /// fetch `rate`. Pages that were finished while it was none are fetched again only if people ask
-        /// for them.
+        /// for them, in a cluster.
         policy: RecrawlPolicy = RecrawlPolicy::None;
         /// Time between two fetches of a page with the policy fixed: a duration, or an expression over
         /// the fields of a page (docs/expressions.md) that yields an int of seconds, such as

@@ -44,11 +44,7 @@ impl HostState {
     /// stored, so a relative wait is only clamped to its new bounds.
     fn ordinary_wait(&self, policy: &HostPolicy<'_>) -> (Duration, WaitRule) {
         let politeness = policy.politeness;
-        let served = match u32::try_from(self.requests) {
-            Ok(n) if n > 0 => Duration::from_micros(self.served_us) / n,
-            _ => Duration::ZERO,
-        };
-        let (wait, rule) = policy.wait(served);
+        let (wait, rule) = policy.wait(self.mean_served());
         if politeness.mode != PolitenessMode::Relative || self.rule != WaitRule::Relative {
             return (wait, rule);
         }

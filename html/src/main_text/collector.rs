@@ -18,7 +18,7 @@
 
 use super::characters::{push_collapsed, push_without_spaces, weight};
 use super::element::{ElementClass, ElementKey, ExclusionMarks, SVG};
-use super::fingerprint::{FingerprintState, TextFingerprint};
+use super::fingerprint::{BUFFERED, FingerprintState, TextFingerprint};
 use super::references;
 use crate::text;
 use encoding_rs::{Encoding, UTF_8};
@@ -40,6 +40,7 @@ const MAIN_MIN: usize = 200;
 const MAIN_SHARE: usize = 8;
 /// Maximum size of a block in bytes. A longer one is split.
 const BLOCK_MAX: usize = 16 << 10;
+const _: () = assert!(BLOCK_MAX + PIECE <= BUFFERED);
 /// Size of the pieces in which text is processed in bytes.
 const PIECE: usize = 4 << 10;
 /// Maximum size of [`super::MainText::text`] in bytes.

@@ -39,7 +39,7 @@ impl fmt::Debug for TextFingerprint {
 
 /// Size of the buffer in bytes. Of the two texts that are collected of each page, one is not needed; if it
 /// fits into the buffer, it is never hashed.
-const BUFFERED: usize = 32 << 10;
+pub(super) const BUFFERED: usize = 32 << 10;
 
 /// Length and hash of a text that is received in pieces without white space.
 #[derive(Default)]

@@ -123,8 +123,8 @@ fn push_recrawl(text: &mut String, of: &url_status::Recrawl) {
         );
     }
     if of.failures > 0 {
-        let what = if of.gone { "gone" } else { "failed" };
-        let _ = write!(text, "; {what} {} times in a row", of.failures);
+        let gone = if of.gone { " (gone: 404 or 410)" } else { "" };
+        let _ = write!(text, "; failed {} times in a row{gone}", of.failures);
     }
     match of.due {
         0 => text.push_str("; not fetched again"),

@@ -298,11 +298,11 @@ impl Chaos {
 
     #[expect(clippy::print_stdout, reason = "output of a failed test")]
     fn run(mut self, minutes: f64) {
-        let until = self.cluster.web.log().now() + Duration::from_secs_f64(minutes * 60.0);
         match self.recrawls {
             false => self.cluster.wait_for_share(0.02),
             true => self.until_all_are_fetched(1),
         }
+        let until = self.cluster.web.log().now() + Duration::from_secs_f64(minutes * 60.0);
         while self.cluster.web.log().now() < until && (self.recrawls || self.share() < 0.9) {
             self.look();
             let possible = self.possible();
@@ -322,7 +322,12 @@ impl Chaos {
         for name in std::mem::take(&mut self.draining) {
             let _ = self.cluster.end(&name);
         }
-        let repeats_max = self.deaths * IN_FLIGHT + self.cuts * UNHEARD_MAX;
+        let unheard_max = match self.recrawls {
+            false => UNHEARD_MAX,
+            true => u64::from(N_HOSTS * PAGES_AGAIN) / ALIVE_MIN as u64,
+        };
+        let repeats_max = self.deaths * IN_FLIGHT + self.cuts * unheard_max;
+        assert!(self.deaths + self.cuts > 0, "no fault happened");
         let (n_pages, n_again) = match self.recrawls {
             false => {
                 let report = self.cluster.finish(repeats_max).report;
@@ -341,6 +346,7 @@ impl Chaos {
     fn until_all_are_fetched(&mut self, times: usize) {
         let since = self.cluster.web.log().now();
         self.cluster.until(&format!("each page is fetched {times} times"), |cluster| {
+            std::thread::sleep(Duration::from_millis(500));
             let mut log = cluster.web.log().entries();
             log.retain(|entry| entry.start >= since.0);
             let fetches = fetches(&log);

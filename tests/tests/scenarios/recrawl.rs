@@ -37,7 +37,9 @@ pub fn fetches(entries: &[Entry]) -> BTreeMap<String, usize> {
 pub fn too_early(entries: &[Entry], interval: Duration) -> Vec<String> {
     let mut last = BTreeMap::new();
     let mut early = Vec::new();
-    for entry in entries.iter().filter(|entry| is_page(entry)) {
+    let mut entries: Vec<&Entry> = entries.iter().filter(|entry| is_page(entry)).collect();
+    entries.sort_by_key(|entry| entry.start);
+    for entry in entries {
         let url = entry.url();
         if let Some(before) = last.insert(url.clone(), entry.start)
             && entry.start - before < interval.as_micros() as u64 / 2

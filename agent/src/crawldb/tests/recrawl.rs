@@ -1,13 +1,13 @@
 //! Tests of URLs that are fetched again: their due times, and facts about them in any order.
 
-use super::super::CrawlDb;
+use super::super::{CrawlDb, DueReason, due_reason};
 use crate::messages::{
     Commit, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued,
     Revisit, RevisitData, ToFrontier, ToWorkbench, Validators,
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};
-use crivello_common::config::{Live, Settings};
+use crivello_common::config::{self, Live, RecrawlPolicy, Settings};
 use crivello_common::discard::DiscardTally;
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;
@@ -15,6 +15,7 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
+use crivello_recrawl::page::PageHistory;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(super) struct TestCrawlDb {
     settings: Settings,
     dir: tempfile::TempDir,
     pub(super) now: Timestamp,
+    /// Time of the capture to which the records of the next fetches refer.
+    original: Option<Timestamp>,
 }
 
 impl TestCrawlDb {
@@ -43,7 +46,7 @@ impl TestCrawlDb {
         let disk = Arc::new(Database::open(dir.path(), true, &settings.fixed.state).unwrap());
         let hasher = KeyedHasher::with_public_key();
         let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
-        Self { disk, crawldb, settings, dir, now: T }
+        Self { disk, crawldb, settings, dir, now: T, original: None }
     }
 
     /// Returns the live settings after these changes.
@@ -60,12 +63,12 @@ impl TestCrawlDb {
 
     /// Ends the process, and opens the state again.
     pub(super) fn restart(self) -> Self {
-        let Self { disk, crawldb, settings, dir, now } = self;
+        let Self { disk, crawldb, settings, dir, now, original } = self;
         drop((disk, crawldb));
         let disk = Arc::new(Database::open(dir.path(), false, &settings.fixed.state).unwrap());
         let hasher = KeyedHasher::with_public_key();
         let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
-        Self { disk, crawldb, settings, dir, now }
+        Self { disk, crawldb, settings, dir, now, original }
     }
 
     pub(super) fn commit(&mut self, mut commit: Commit) {
@@ -121,7 +124,7 @@ impl TestCrawlDb {
                     signals: Vec::new(),
                     discards: DiscardTally::default(),
                     traced: None,
-                    original: None,
+                    original: self.original,
                     revisit_data: data.map(Box::new),
                 };
                 pages.push((page, Some((1, 7))));
@@ -288,7 +291,19 @@ fn a_copy_of_archived_content_is_requested_unconditionally() {
     assert!(db.revisit(URL).validators.is_empty());
     db.now = db.now + 2 * HOUR;
     db.fetch(&ok(200), Some(&revisit_data(2)));
-    assert!(!db.revisit(URL).validators.is_empty());
+    let first = db.revisit(URL);
+    assert!(!first.validators.is_empty());
+
+    // A copy of the last capture of the same page, after an error.
+    db.now = db.now + 2 * HOUR;
+    db.fetch(&ok(503), None);
+    db.now = db.now + 2 * HOUR;
+    db.queue_due();
+    db.original = first.capture.map(|capture| capture.at);
+    db.fetch(&copy, Some(&revisit_data(2)));
+    let copied = db.revisit(URL);
+    assert_eq!(copied.capture, first.capture, "a 304 refers to the original");
+    assert!(!copied.validators.is_empty());
 }
 
 #[test]
@@ -303,6 +318,43 @@ fn a_feed_to_which_a_page_links_has_the_interval_of_sitemaps() {
         assert_eq!(db.revisit(URL).due, db.now + 2 * DAY);
         db.now = db.now + 3 * DAY;
     }
+}
+
+#[test]
+fn a_feed_that_is_a_seed_has_the_shorter_interval() {
+    let settings = |sets: &[&str]| {
+        let mut settings = Settings::default();
+        sets.iter().for_each(|set| settings.apply_set(set).unwrap());
+        settings.live.recrawl
+    };
+    let both = ["recrawl.seeds-interval=1h", "recrawl.sitemaps-interval=2d"];
+    let seeds = ["recrawl.seeds-interval=1h", "recrawl.sitemaps-interval=0s"];
+    let mut row = facts::as_queued(&found(URL));
+    for (sets, depth, moved_in, failures, reason) in [
+        (&both, 0, 0, false, DueReason::SeedsInterval),
+        (&seeds, 0, 0, false, DueReason::SeedsInterval),
+        (&both, 1, 0, false, DueReason::SitemapsInterval),
+        (&seeds, 1, 0, false, DueReason::Interval),
+        (&both, 0, Revisit::REQUESTED, true, DueReason::Requested),
+        (&both, 0, Revisit::SIGNALED, false, DueReason::Reported),
+        (&both, 0, 7, true, DueReason::Failures),
+    ] {
+        row.depth = depth;
+        let mut revisit = Revisit { is_list: true, moved_in, due: T, ..Revisit::default() };
+        if failures {
+            let mut history = PageHistory::from_bytes(&[0; PageHistory::LEN]);
+            history.record_failure(1.0, false);
+            revisit.history = Some(history);
+        }
+        let fixed = config::Recrawl { policy: RecrawlPolicy::Fixed, ..settings(sets) };
+        assert_eq!(due_reason(&fixed, &row, &revisit), Some(reason));
+        assert_eq!(due_reason(&settings(sets), &row, &revisit), None, "no policy");
+    }
+    let adaptive = config::Recrawl { policy: RecrawlPolicy::Adaptive, ..settings(&[]) };
+    let revisit = Revisit { due: T, ..Revisit::default() };
+    row.depth = 1;
+    assert_eq!(due_reason(&adaptive, &row, &revisit), Some(DueReason::ChangeRate));
+    assert_eq!(due_reason(&adaptive, &row, &Revisit::default()), None);
 }
 
 /// The archive of the last capture is lost while the page is on its way.
@@ -345,10 +397,13 @@ fn a_pass_that_a_restart_interrupts_begins_again() {
     assert!((1..23).contains(&moved), "{moved} moved by one step");
     let mut db = db.restart();
     db.crawldb.set_recrawl_threshold(threshold, db.now);
-    for _ in 0..40 {
-        let Some((commit, _)) = db.crawldb.step_due_pass(db.now).unwrap() else { break };
+    let mut n_pages = None;
+    while n_pages.is_none() {
+        let (commit, report) = db.crawldb.step_due_pass(db.now).unwrap().unwrap();
         db.disk.commit(&commit.batch).unwrap();
+        n_pages = report.map(|report| report.n_pages);
     }
+    assert_eq!(n_pages, Some(23));
     assert!(dues(&db).iter().zip(&before).all(|(now, then)| now < then));
     db.recount();
 }
