@@ -138,11 +138,12 @@ pub(super) fn count(text: &[u8]) -> usize {
     sum_of_pieces(text, |piece| piece.iter().map(|&b| u8::from(b & 0xc0 != 0x80)).sum())
 }
 
-/// Returns the sum of a number for each piece of a text in UTF-8. The last one is filled with bytes that
-/// begin no character.
+/// Returns the sum of a number for each piece of a text in UTF-8, one for each ASCII character. The last
+/// piece is filled with bytes that begin no character.
 fn sum_of_pieces(text: &[u8], of: impl Fn(&[u8; PIECE]) -> u8) -> usize {
     let (pieces, rest) = text.as_chunks();
-    let mut sum = pieces.iter().map(|piece| usize::from(of(piece))).sum();
+    let of_piece = |piece| if <[u8; PIECE]>::is_ascii(piece) { PIECE } else { of(piece).into() };
+    let mut sum = pieces.iter().map(of_piece).sum();
     if !rest.is_empty() {
         let mut last = [0x80; PIECE];
         last[..rest.len()].copy_from_slice(rest);
