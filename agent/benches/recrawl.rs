@@ -124,7 +124,6 @@ impl std::fmt::Display for Work {
 }
 
 struct Agent {
-    settings: Settings,
     disk: Arc<Database>,
     crawldb: CrawlDb,
     hasher: KeyedHasher,
@@ -155,7 +154,6 @@ impl Agent {
         controller.set_members([0]);
         let (n_fetched, due, pass) = (0, Work::default(), Work::default());
         Self {
-            settings,
             disk,
             crawldb,
             hasher,

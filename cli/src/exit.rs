@@ -16,6 +16,8 @@ pub enum Exit {
     Unknown,
     /// `crivello simweb judge`: the visitor broke a promise.
     Impolite,
+    /// `crivello archive`: a file is damaged.
+    Damaged,
     /// Stopped by a signal; the state is saved.
     Stopped,
     /// `crivello wait`: timed out. `crivello set` and similar: not yet in force at all agents.
@@ -105,7 +107,7 @@ pub fn print_clap_error(error: &clap::Error) -> u8 {
 pub fn print_result(result: Result<Exit, CliError>) -> u8 {
     match result {
         Ok(Exit::Finished) => 0,
-        Ok(Exit::Disallowed | Exit::Unknown | Exit::Impolite) => 1,
+        Ok(Exit::Disallowed | Exit::Unknown | Exit::Impolite | Exit::Damaged) => 1,
         Ok(Exit::Stopped) => STOPPED,
         Ok(Exit::NotYet) => NOT_YET,
         Err(error) => {

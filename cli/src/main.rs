@@ -53,6 +53,7 @@ fn run(args: Args) -> Result<Exit, CliError> {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Robots(args) => cmd::robots::run(&args),
         Command::CheckExpression(args) => cmd::check_expression::run(&args),
+        Command::Archive(args) => cmd::archive::run(&args),
         Command::Config => cmd::config::run(),
         Command::Simweb(args) => cmd::simweb::run(&args),
     }

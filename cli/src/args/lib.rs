@@ -14,7 +14,7 @@ const AGENTS_MAX: i64 = 64;
 /// Maximum validity in days. Some TLS implementations reject certificates that are valid for
 /// longer.
 const CERT_DAYS_MAX: i64 = 825;
-const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why) or impolite (simweb judge), \
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why), impolite (simweb judge) or damaged (archive), \
                           64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
                           (set, pause, block, log-level), 130 stopped, state saved.";
 
@@ -81,6 +81,11 @@ pub enum Command {
     /// Exits with 1 if a condition does not admit a URL, with 0 otherwise. docs/expressions.md describes the
     /// language and the fields.
     CheckExpression(CheckExpressionArgs),
+    /// List, show, check or extract the records of WARC files.
+    ///
+    /// Files may be of any program: WARC/1.0 or 1.1; plain, gzip or zstd. Damage is reported, and reading goes
+    /// on after it. Exits with 1 if there is damage.
+    Archive(ArchiveArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
     Config,
     /// Serve the simulated web until stopped, for tests and benchmarks, or judge its visitor.
@@ -222,6 +227,56 @@ pub struct DemoArgs {
     /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of [`Command::Archive`].
+#[derive(Debug, clap::Args)]
+pub struct ArchiveArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: ArchiveCommand,
+}
+
+/// Subcommands of `crivello archive`.
+#[derive(Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// List records: file, offset, date, type, HTTP status, length of the block in bytes, URL.
+    Ls {
+        /// WARC files, or directories that have some.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Write one record to standard output.
+    Cat {
+        /// WARC file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Offset of the record, as printed by `ls`.
+        #[arg(value_name = "OFFSET")]
+        offset: u64,
+        /// Only the payload: the body of the HTTP message, as it was sent.
+        #[arg(long)]
+        payload: bool,
+    },
+    /// Compare digests and lengths of all records, and CDXJ indexes with their files.
+    Check {
+        /// WARC files, or directories that have some.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Write the payload of the last capture of a URL to standard output. Revisits are resolved over all
+    /// files.
+    Extract {
+        /// URL, as printed by `ls`.
+        #[arg(value_name = "URL")]
+        url: String,
+        /// WARC files, or directories that have some.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+        /// The last capture until this date, such as 2026-11-27 or 2026-11-27T12:00:00Z.
+        #[arg(long, value_name = "DATE")]
+        at: Option<String>,
+    },
 }
 
 /// Arguments of [`Command::CheckExpression`].

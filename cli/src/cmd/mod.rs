@@ -4,6 +4,7 @@ pub mod accept_certificate;
 pub mod accept_key;
 pub mod agent;
 pub mod agents;
+pub mod archive;
 pub mod block;
 pub mod certs;
 pub mod check_expression;

@@ -1,6 +1,7 @@
 //! Tests of the program as a process: its arguments, output and exit codes.
 
 mod agents;
+mod archive;
 mod certs;
 mod coordinator;
 mod expressions;

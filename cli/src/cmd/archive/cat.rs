@@ -1,0 +1,38 @@
+//! `crivello archive cat`: one record, or its payload.
+
+use super::files::open;
+use crate::exit::{CliError, Exit, usage};
+use crivello_archive::WarcVersion;
+use std::io::{self, Write};
+use std::path::Path;
+
+pub fn run(path: &Path, offset: u64, payload: bool) -> Result<Exit, CliError> {
+    let mut warc = open(path)?;
+    warc.seek(offset)?;
+    let no_record = |why: &str| usage!("{}: no record at offset {offset}: {why}", path.display());
+    let mut record = match warc.next_record() {
+        Some(Ok(record)) if record.offset() == offset => record,
+        Some(Err(damage)) => return Err(no_record(&damage.to_string())),
+        Some(Ok(record)) => {
+            return Err(no_record(&format!("the next one is at {}", record.offset())));
+        }
+        None => return Err(no_record("the file ends before it")),
+    };
+    let mut out = io::stdout().lock();
+    if payload && record.head.is_http() {
+        record.read_http_head()?;
+    } else if !payload {
+        let version = match record.head.version {
+            WarcVersion::V1_0 => "WARC/1.0",
+            WarcVersion::V1_1 => "WARC/1.1",
+        };
+        write!(out, "{version}\r\n")?;
+        for (name, value) in record.head.fields.iter() {
+            write!(out, "{name}: {value}\r\n")?;
+        }
+        write!(out, "\r\n")?;
+    }
+    io::copy(&mut record, &mut out)?;
+    out.flush()?;
+    Ok(Exit::Finished)
+}

@@ -1,0 +1,60 @@
+//! The WARC files of paths, and text of records for terminals.
+
+use crate::exit::{CliError, usage};
+use crivello_archive::WarcReader;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// Returns the WARC files of each path, by name: the file itself, or those below a directory.
+///
+/// # Errors
+/// Fails if a path cannot be read, or has no WARC file.
+pub fn warc_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut files = Vec::new();
+    for path in paths {
+        let before = files.len();
+        if path.is_dir() {
+            collect(path, &mut files)?;
+            files[before..].sort();
+        } else {
+            files.push(path.clone());
+        }
+        if files.len() == before {
+            return Err(usage!("{}: no WARC file in it", path.display()));
+        }
+    }
+    Ok(files)
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let entries = fs::read_dir(dir).map_err(|error| usage!("{}: {error}", dir.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        // Symbolic links are not followed, so no directory is visited twice.
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            collect(&entry.path(), files)?;
+        } else if kind.is_file() && is_warc(&entry.file_name().to_string_lossy()) {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn is_warc(name: &str) -> bool {
+    [".warc", ".warc.gz", ".warc.zst"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Opens a file.
+///
+/// # Errors
+/// Fails if it cannot be opened.
+pub fn open(path: &Path) -> Result<WarcReader<BufReader<File>>, CliError> {
+    WarcReader::open(path).map_err(|error| usage!("{}: {error}", path.display()))
+}
+
+/// Returns a text without control characters, which a terminal would obey.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
