@@ -33,7 +33,7 @@ pub enum DamageKind {
     #[error("the record has no line WARC/1.0 or WARC/1.1")]
     Version,
     /// The head of a record is longer than a reader accepts.
-    #[error("the head of the record is longer than {} bytes", super::head::HEAD_BYTES_MAX)]
+    #[error("the head of the record is longer than 1 MiB")]
     HeadLength,
     /// A member ends inside the head of a record.
     #[error("the head of the record has no end")]
