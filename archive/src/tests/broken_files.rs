@@ -175,7 +175,8 @@ fn text_without_end_takes_neither_memory_nor_time() {
 fn a_file_in_which_everything_is_damaged_takes_linear_time() {
     let plain = record_with("99999999999", "").repeat(20_000);
     let (records, damages) = read_all(&plain);
-    assert!(records.is_empty() && !damages.is_empty());
+    // Each damage reads the rest of the file again, until that was done too often.
+    assert!(records.is_empty() && (2..100).contains(&damages.len()), "{}", damages.len());
     let magics = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 0xff].repeat(20_000);
     assert!(read_all(&magics).0.is_empty());
 }

@@ -57,6 +57,25 @@ fn check(compress: fn(&[u8]) -> Vec<u8>, cut: Option<Index>, flips: &[(Index, u8
     }
 }
 
+/// Removes bytes from the middle: a broken member then runs on into the next one.
+fn check_hole(compress: fn(&[u8]) -> Vec<u8>, at: Index, length: usize) {
+    let members = records(compress);
+    let mut file = members.concat();
+    let (intact, _) = read_all(&file);
+    let begin = at.index(file.len());
+    let end = (begin + length).min(file.len());
+    file.drain(begin..end);
+    let (found, damages) = read_all(&file);
+    assert_eq!(bytes_of(&found, &damages), file.len() as u64, "{damages:?}");
+    for (expected, member) in intact.iter().zip(&members) {
+        let offset = expected.offset as usize;
+        if offset >= end || offset + member.len() <= begin {
+            let is_found = found.iter().any(|found| found.block == expected.block);
+            assert!(is_found, "the record at {offset} is lost: {damages:?}");
+        }
+    }
+}
+
 fn flips() -> impl Strategy<Value = Vec<(Index, u8)>> {
     proptest::collection::vec((any::<Index>(), 1_u8..), 0..4)
 }
@@ -77,6 +96,12 @@ proptest! {
     #[test]
     fn zstd_frames(cut in any::<Option<Index>>(), flips in flips()) {
         check(zstd, cut, &flips);
+    }
+
+    #[test]
+    fn members_with_a_hole(at in any::<Index>(), length in 1_usize..5000) {
+        check_hole(gzip, at, length);
+        check_hole(zstd, at, length);
     }
 
     #[test]
