@@ -6,6 +6,9 @@
 //!   `<dir>/crivello-<crawl>-<time>-<serial>.warc.gz` (WARC/1.1, ISO 28500:2017) and returns the
 //!   location of each page's record ([`RecordLocation`]). One thread owns it.
 //! - `index`: the lines of the CDXJ index, their keys ([`surt`]) and their order.
+//! - `read`: a [`WarcReader`] reads the records of any WARC file in order, names and skips damage
+//!   ([`Damage`]), and checks digests ([`check_record`]) and indexes ([`check_index`]). An
+//!   [`OriginalIndex`] resolves revisits over several files.
 //! - `recover`: truncation of an archive to the last committed position after a crash.
 //!
 //! The valid part of an archive ends at its [`ArchivePosition`], which is stored by the owner's
@@ -21,6 +24,7 @@ mod capture;
 mod error;
 mod format;
 mod index;
+mod read;
 mod recover;
 mod write;
 
@@ -34,5 +38,13 @@ pub use format::file_names::find_file;
 pub use format::records::{IndexEntry, RecordBuilder, WarcRecord};
 pub use format::warcinfo::CrawlLabel;
 pub use index::surt::surt;
+pub use read::check::{DigestCheck, RecordCheck, check_record};
+pub use read::damage::{Damage, DamageKind};
+pub use read::fields::FieldList;
+pub use read::head::{RecordHead, WarcVersion};
+pub use read::http_message::HttpMessageHead;
+pub use read::index_check::{IndexDifference, IndexLines, check_index};
+pub use read::originals::{ArchivedPlace, OriginalIndex};
+pub use read::reader::{ArchivedRecord, WarcReader};
 pub use write::ArchiveWriter;
 pub use write::position::{ArchivePosition, RecordLocation};

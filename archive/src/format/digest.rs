@@ -6,10 +6,10 @@ use super::http_head::push_response_head;
 use super::sha1_x2::sha1_x2;
 use crate::capture::Capture;
 use crivello_common::config::DigestKind;
-use data_encoding::BASE32;
+use data_encoding::{BASE32, BASE32_NOPAD, HEXLOWER};
 
 /// The digest of a payload or a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WarcDigest {
     /// SHA-1.
     Sha1([u8; 20]),
@@ -51,6 +51,34 @@ impl WarcDigest {
         match kind {
             DigestKind::Sha1 => Self::Sha1(digest::<sha1::Sha1>(parts).into()),
             DigestKind::Sha256 => Self::Sha256(digest::<sha2::Sha256>(parts).into()),
+        }
+    }
+
+    /// Parses a digest that any program wrote: `sha1:` or `sha256:`, in Base32 or hexadecimal, in
+    /// either case. Returns `None` for other algorithms and invalid values.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (algorithm, value) = text.split_once(':')?;
+        let is_sha1 = Self::algorithm(algorithm)? == DigestKind::Sha1;
+        let value = value.trim_end_matches('=').to_ascii_lowercase();
+        let is_hex = value.len() == if is_sha1 { 40 } else { 64 };
+        let bytes = match is_hex {
+            true => HEXLOWER.decode(value.as_bytes()),
+            false => BASE32_NOPAD.decode(value.to_ascii_uppercase().as_bytes()),
+        };
+        let bytes = bytes.ok()?;
+        match is_sha1 {
+            true => bytes.try_into().ok().map(Self::Sha1),
+            false => bytes.try_into().ok().map(Self::Sha256),
+        }
+    }
+
+    /// Returns the algorithm with this name in a record, if it is one of ours.
+    pub(crate) fn algorithm(name: &str) -> Option<DigestKind> {
+        match name.to_ascii_lowercase().as_str() {
+            "sha1" | "sha-1" => Some(DigestKind::Sha1),
+            "sha256" | "sha-256" => Some(DigestKind::Sha256),
+            _ => None,
         }
     }
 
