@@ -28,7 +28,13 @@ fn file(digest: &str) -> String {
     let digest = format!("WARC-Payload-Digest: {digest}\r\n");
     [
         record("response", PAGE, "2026-01-01T00:00:00Z", &digest, response),
-        record("response", "http://a.example/\u{1b}[31m", "2026-01-02T00:00:00Z", "", "HTTP/1.1 404 No\r\n\r\n"),
+        record(
+            "response",
+            "http://a.example/\u{1b}[31m",
+            "2026-01-02T00:00:00Z",
+            "",
+            "HTTP/1.1 404 No\r\n\r\n",
+        ),
         record("revisit", PAGE, "2026-01-03T00:00:00Z", &revisit, "HTTP/1.1 200 OK\r\n\r\n"),
     ]
     .concat()
@@ -55,7 +61,9 @@ fn records_are_listed_shown_checked_and_extracted() {
 
     let (code, text, _) = run(&dir, &["cat", "warc/x.warc", lines[0][1]]);
     assert_eq!(code, Some(0));
-    assert!(text.starts_with("WARC/1.0\r\nWARC-Type: response\r\n") && text.ends_with("\r\n\r\nhello"));
+    assert!(
+        text.starts_with("WARC/1.0\r\nWARC-Type: response\r\n") && text.ends_with("\r\n\r\nhello")
+    );
     let (_, payload, _) = run(&dir, &["cat", "--payload", "warc/x.warc", lines[0][1]]);
     assert_eq!(payload, "hello");
     let (code, _, errors) = run(&dir, &["cat", "warc/x.warc", "1"]);
@@ -82,7 +90,9 @@ fn what_is_wrong_is_named() {
     text.truncate(text.len() - 10);
     fs::write(dir.join("x.warc"), &text).expect("written");
     let line = |url: &str| {
-        format!("a 20260101000000 {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"{wrong}\", \"offset\": \"0\"}}\n")
+        format!(
+            "a 20260101000000 {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"{wrong}\", \"offset\": \"0\"}}\n"
+        )
     };
     fs::write(dir.join("x.cdxj"), line("http://other.example/")).expect("written");
     let (code, report, errors) = run(&dir, &["check", "x.warc"]);

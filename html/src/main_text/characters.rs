@@ -142,7 +142,10 @@ pub(super) fn count(text: &[u8]) -> usize {
 /// piece is filled with bytes that begin no character.
 fn sum_of_pieces(text: &[u8], of: impl Fn(&[u8; PIECE]) -> u8) -> usize {
     let (pieces, rest) = text.as_chunks();
-    let of_piece = |piece| if <[u8; PIECE]>::is_ascii(piece) { PIECE } else { of(piece).into() };
+    let of_piece = |piece: &[u8; PIECE]| match piece.as_slice().is_ascii() {
+        true => PIECE,
+        false => usize::from(of(piece)),
+    };
     let mut sum = pieces.iter().map(of_piece).sum();
     if !rest.is_empty() {
         let mut last = [0x80; PIECE];

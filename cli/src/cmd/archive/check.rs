@@ -43,7 +43,8 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
     screen::restore();
     let (mut n_records, mut n_problems, mut n_indexes) = (0, 0, 0);
     for (path, report) in files.iter().zip(reports.into_inner()) {
-        let Report { n_records: n, has_index, problems } = report.unwrap_or_else(|| Ok(Report::default()))?;
+        let Report { n_records: n, has_index, problems } =
+            report.unwrap_or_else(|| Ok(Report::default()))?;
         n_records += n;
         n_indexes += u64::from(has_index);
         n_problems += problems.len();
@@ -111,7 +112,9 @@ fn index_of(path: &Path) -> Result<Option<IndexLines>, CliError> {
 
 fn text_of(difference: &IndexDifference) -> String {
     match difference {
-        IndexDifference::Line { number } => format!("index: line {number} is malformed or repeated"),
+        IndexDifference::Line { number } => {
+            format!("index: line {number} is malformed or repeated")
+        }
         IndexDifference::NoLine { offset } => {
             format!("index: no line for the record at offset {offset}")
         }
@@ -119,7 +122,9 @@ fn text_of(difference: &IndexDifference) -> String {
             format!("index: no record at offset {offset}")
         }
         IndexDifference::Member { offset, name, line, record } => {
-            format!("index: {name} is {line:?}, and that of the record at offset {offset} {record:?}")
+            format!(
+                "index: {name} is {line:?}, and that of the record at offset {offset} {record:?}"
+            )
         }
     }
 }

@@ -25,7 +25,9 @@ pub fn run(url: &str, paths: &[PathBuf], at: Option<&str>) -> Result<Exit, CliEr
             originals.add_warc(&path.to_string_lossy(), &mut open(path)?);
         }
         let Some(original) = originals.resolve(&found.head) else {
-            eprintln!("{url}: the last capture is a revisit, and its original is in none of the files");
+            eprintln!(
+                "{url}: the last capture is a revisit, and its original is in none of the files"
+            );
             return Ok(Exit::Unknown);
         };
         (found.path, found.offset) = (original.file_name.into(), original.offset);
@@ -34,11 +36,7 @@ pub fn run(url: &str, paths: &[PathBuf], at: Option<&str>) -> Result<Exit, CliEr
 }
 
 /// Returns the last response or revisit of a URL, until a date.
-fn last_capture(
-    files: &[PathBuf],
-    url: &str,
-    at: Option<&str>,
-) -> Result<Option<Found>, CliError> {
+fn last_capture(files: &[PathBuf], url: &str, at: Option<&str>) -> Result<Option<Found>, CliError> {
     let mut last: Option<(String, Found)> = None;
     for path in files {
         let mut warc = open(path)?;

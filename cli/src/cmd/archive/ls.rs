@@ -22,7 +22,8 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
             let (offset, length) = (record.offset(), record.head.content_length);
             let is_response = record.head.kind() == "response" && record.head.is_http();
             let http = if is_response { record.read_http_head().ok() } else { None };
-            let status = http.and_then(|http| http.status).map_or("-".to_owned(), |s| s.to_string());
+            let status =
+                http.and_then(|http| http.status).map_or("-".to_owned(), |s| s.to_string());
             let field = |name| record.head.fields.get(name).unwrap_or("-");
             let line = format!(
                 "{} {offset} {} {} {status} {length} {}",
