@@ -49,7 +49,7 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
         n_indexes += u64::from(has_index);
         n_problems += problems.len();
         for problem in problems {
-            eprintln!("{}: {}", path.display(), printable(&problem));
+            screen::print_line(&format!("{}: {}", path.display(), printable(&problem)));
         }
     }
     screen::print_out(&format!(

@@ -2,6 +2,7 @@
 
 use super::files::{open, warc_files};
 use crate::exit::{CliError, Exit};
+use crate::screen;
 use crivello_archive::{OriginalIndex, RecordHead};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,10 @@ struct Found {
 pub fn run(url: &str, paths: &[PathBuf], at: Option<&str>) -> Result<Exit, CliError> {
     let files = warc_files(paths)?;
     let Some(mut found) = last_capture(&files, url, at)? else {
-        eprintln!("{url}: no capture{}", at.map_or(String::new(), |at| format!(" until {at}")));
+        screen::print_line(&format!(
+            "{url}: no capture{}",
+            at.map_or(String::new(), |at| format!(" until {at}"))
+        ));
         return Ok(Exit::Unknown);
     };
     if found.head.kind() == "revisit" {
@@ -44,7 +48,7 @@ fn last_capture(files: &[PathBuf], url: &str, at: Option<&str>) -> Result<Option
             let record = match item {
                 Ok(record) => record,
                 Err(damage) => {
-                    eprintln!("{}: {damage}", path.display());
+                    screen::print_line(&format!("{}: {damage}", path.display()));
                     continue;
                 }
             };
@@ -68,13 +72,15 @@ fn write_payload(path: &Path, offset: u64) -> Result<Exit, CliError> {
     let mut warc = open(path)?;
     warc.seek(offset)?;
     let Some(Ok(mut record)) = warc.next_record() else {
-        eprintln!("{}: no record at offset {offset}", path.display());
+        screen::print_line(&format!("{}: no record at offset {offset}", path.display()));
         return Ok(Exit::Damaged);
     };
     if record.head.is_http() {
         let http = record.read_http_head()?;
         if let Some(coding) = http.fields.get("Content-Encoding") {
-            eprintln!("the payload is as it was sent, with Content-Encoding {coding}");
+            screen::print_line(&format!(
+                "the payload is as it was sent, with Content-Encoding {coding}"
+            ));
         }
     }
     let mut out = io::stdout().lock();

@@ -2,6 +2,7 @@
 
 use super::files::{open, printable, warc_files};
 use crate::exit::{CliError, Exit};
+use crate::screen;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
                 Ok(record) => record,
                 Err(damage) => {
                     is_damaged = true;
-                    eprintln!("{}: {damage}", path.display());
+                    screen::print_line(&format!("{}: {damage}", path.display()));
                     continue;
                 }
             };
