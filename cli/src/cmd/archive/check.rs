@@ -1,6 +1,6 @@
 //! `crivello archive check`: compares digests and lengths of records, and indexes with their files.
 
-use super::files::{open, printable, warc_files};
+use super::files::{open, print_problem, warc_files};
 use crate::exit::{CliError, Exit};
 use crate::screen;
 use crivello_archive::{DigestCheck, IndexDifference, IndexLines, check_record};
@@ -49,7 +49,7 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
         n_indexes += u64::from(has_index);
         n_problems += problems.len();
         for problem in problems {
-            screen::print_line(&format!("{}: {}", path.display(), printable(&problem)));
+            print_problem(&format!("{}: {}", path.display(), problem));
         }
     }
     screen::print_out(&format!(

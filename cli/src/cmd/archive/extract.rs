@@ -1,8 +1,7 @@
 //! `crivello archive extract`: the payload of a URL's last capture.
 
-use super::files::{open, warc_files};
+use super::files::{open, print_problem, warc_files};
 use crate::exit::{CliError, Exit};
-use crate::screen;
 use crivello_archive::{OriginalIndex, RecordHead};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ struct Found {
 pub fn run(url: &str, paths: &[PathBuf], at: Option<&str>) -> Result<Exit, CliError> {
     let files = warc_files(paths)?;
     let Some(mut found) = last_capture(&files, url, at)? else {
-        screen::print_line(&format!(
+        print_problem(&format!(
             "{url}: no capture{}",
             at.map_or(String::new(), |at| format!(" until {at}"))
         ));
@@ -29,9 +28,9 @@ pub fn run(url: &str, paths: &[PathBuf], at: Option<&str>) -> Result<Exit, CliEr
             originals.add_warc(&path.to_string_lossy(), &mut open(path)?);
         }
         let Some(original) = originals.resolve(&found.head) else {
-            eprintln!(
+            print_problem(&format!(
                 "{url}: the last capture is a revisit, and its original is in none of the files"
-            );
+            ));
             return Ok(Exit::Unknown);
         };
         (found.path, found.offset) = (original.file_name.into(), original.offset);
@@ -48,7 +47,7 @@ fn last_capture(files: &[PathBuf], url: &str, at: Option<&str>) -> Result<Option
             let record = match item {
                 Ok(record) => record,
                 Err(damage) => {
-                    screen::print_line(&format!("{}: {damage}", path.display()));
+                    print_problem(&format!("{}: {damage}", path.display()));
                     continue;
                 }
             };
@@ -72,13 +71,13 @@ fn write_payload(path: &Path, offset: u64) -> Result<Exit, CliError> {
     let mut warc = open(path)?;
     warc.seek(offset)?;
     let Some(Ok(mut record)) = warc.next_record() else {
-        screen::print_line(&format!("{}: no record at offset {offset}", path.display()));
+        print_problem(&format!("{}: no record at offset {offset}", path.display()));
         return Ok(Exit::Damaged);
     };
     if record.head.is_http() {
         let http = record.read_http_head()?;
         if let Some(coding) = http.fields.get("Content-Encoding") {
-            screen::print_line(&format!(
+            print_problem(&format!(
                 "the payload is as it was sent, with Content-Encoding {coding}"
             ));
         }

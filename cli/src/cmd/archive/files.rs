@@ -1,6 +1,7 @@
 //! The WARC files of paths, and text of records for terminals.
 
 use crate::exit::{CliError, usage};
+use crate::screen;
 use crivello_archive::WarcReader;
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -52,6 +53,11 @@ fn is_warc(name: &str) -> bool {
 /// Fails if it cannot be opened.
 pub fn open(path: &Path) -> Result<WarcReader<BufReader<File>>, CliError> {
     WarcReader::open(path).map_err(|error| usage!("{}: {error}", path.display()))
+}
+
+/// Prints a line on standard error. Texts of records may be in it.
+pub fn print_problem(line: &str) {
+    screen::print_line(&printable(line));
 }
 
 /// Returns a text without control characters, which a terminal would obey.

@@ -1,8 +1,7 @@
 //! `crivello archive ls`: a line for each record.
 
-use super::files::{open, printable, warc_files};
+use super::files::{open, print_problem, printable, warc_files};
 use crate::exit::{CliError, Exit};
-use crate::screen;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -16,7 +15,7 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
                 Ok(record) => record,
                 Err(damage) => {
                     is_damaged = true;
-                    screen::print_line(&format!("{}: {damage}", path.display()));
+                    print_problem(&format!("{}: {damage}", path.display()));
                     continue;
                 }
             };
