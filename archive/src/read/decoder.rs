@@ -58,6 +58,15 @@ impl Decoder {
         })
     }
 
+    /// Returns the decoder for another member, if it can be used again: one of zstd, which keeps its
+    /// dictionary.
+    pub(super) fn reset(self) -> Option<Self> {
+        match self {
+            Self::Zstd(mut zstd) => zstd.reinit().ok().map(|()| Self::Zstd(zstd)),
+            Self::Plain | Self::Gzip(_) => None,
+        }
+    }
+
     /// Decodes some bytes of `input`. An `input` without bytes is the end of the file.
     pub(super) fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step, DamageKind> {
         let step = match self {

@@ -81,7 +81,8 @@ impl<R: BufRead> Input<R> {
         let end = self.start + self.bytes.len() as u64;
         let target = (offset + 1).clamp(self.start, end);
         let back = self.position().saturating_sub(target);
-        let is_allowed = self.reread + back <= KEPT_BYTES_MAX as u64 + REREADS_MAX * end;
+        let is_allowed =
+            back == 0 || self.reread + back <= KEPT_BYTES_MAX as u64 + REREADS_MAX * end;
         if is_allowed {
             self.reread += back;
             self.at = (target - self.start) as usize;
@@ -110,7 +111,7 @@ impl<R: BufRead + Seek> Input<R> {
     pub(super) fn seek(&mut self, offset: u64) -> io::Result<()> {
         self.source.seek(SeekFrom::Start(offset))?;
         self.bytes.clear();
-        (self.start, self.at, self.keep_from) = (offset, 0, offset);
+        (self.start, self.at, self.keep_from, self.reread) = (offset, 0, offset, 0);
         Ok(())
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct MemberText<R> {
     dictionary: Vec<u8>,
     /// Decoder of the open member; `None` between members.
     decoder: Option<Decoder>,
+    /// Decoder of an earlier member, which has the dictionary.
+    spare: Option<Decoder>,
     ended: bool,
     text: Box<[u8]>,
     /// Indexes in `text` of the next byte and of the end.
@@ -42,6 +44,7 @@ impl<R: BufRead> MemberText<R> {
             compression: None,
             dictionary: Vec::new(),
             decoder: None,
+            spare: None,
             ended: false,
             text: vec![0; TEXT_BYTES].into(),
             at: 0,
@@ -100,7 +103,10 @@ impl<R: BufRead> MemberText<R> {
                 false => DamageKind::BetweenMembers,
             });
         }
-        self.decoder = Some(Decoder::new(compression, &self.dictionary)?);
+        self.decoder = Some(match self.spare.take().and_then(Decoder::reset) {
+            Some(decoder) => decoder,
+            None => Decoder::new(compression, &self.dictionary)?,
+        });
         Ok(true)
     }
 
@@ -124,7 +130,7 @@ impl<R: BufRead> MemberText<R> {
 
     /// Drops the rest of the open member's text.
     pub(super) fn close(&mut self) {
-        self.decoder = None;
+        self.spare = self.decoder.take().or_else(|| self.spare.take());
         (self.ended, self.at, self.end) = (false, 0, 0);
     }
 

@@ -14,7 +14,7 @@ const AGENTS_MAX: i64 = 64;
 /// Maximum validity in days. Some TLS implementations reject certificates that are valid for
 /// longer.
 const CERT_DAYS_MAX: i64 = 825;
-const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why), impolite (simweb judge) or damaged (archive), \
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why), impolite (simweb judge), damaged or absent (archive), \
                           64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
                           (set, pause, block, log-level), 130 stopped, state saved.";
 
@@ -84,7 +84,7 @@ pub enum Command {
     /// List, show, check or extract the records of WARC files.
     ///
     /// Files may be of any program: WARC/1.0 or 1.1; plain, gzip or zstd. Damage is reported, and reading goes
-    /// on after it. Exits with 1 if there is damage.
+    /// on after it. Exits with 1 if what was asked for is damaged or absent.
     Archive(ArchiveArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
     Config,
@@ -246,7 +246,8 @@ pub enum ArchiveCommand {
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },
-    /// Write one record to standard output.
+    /// Write the record at an offset to standard output; if it is that of a gzip member with several
+    /// records, all of them.
     Cat {
         /// WARC file.
         #[arg(value_name = "FILE")]
@@ -258,7 +259,8 @@ pub enum ArchiveCommand {
         #[arg(long)]
         payload: bool,
     },
-    /// Compare digests and lengths of all records, and CDXJ indexes with their files.
+    /// Compare digests and lengths of all records, and the CDXJ index NAME.cdxj beside each file NAME.warc.gz
+    /// with it.
     Check {
         /// WARC files, or directories that have some.
         #[arg(value_name = "PATH", required = true)]

@@ -62,7 +62,8 @@ fn records_are_listed_shown_checked_and_extracted() {
     let (code, text, _) = run(&dir, &["cat", "warc/x.warc", lines[0][1]]);
     assert_eq!(code, Some(0));
     assert!(
-        text.starts_with("WARC/1.0\r\nWARC-Type: response\r\n") && text.ends_with("\r\n\r\nhello")
+        text.starts_with("WARC/1.0\r\nWARC-Type: response\r\n")
+            && text.ends_with("\r\n\r\nhello\r\n\r\n")
     );
     let (_, payload, _) = run(&dir, &["cat", "--payload", "warc/x.warc", lines[0][1]]);
     assert_eq!(payload, "hello");
@@ -71,12 +72,16 @@ fn records_are_listed_shown_checked_and_extracted() {
 
     let (code, report, errors) = run(&dir, &["check", "warc"]);
     assert_eq!(code, Some(0), "{errors}");
-    assert_eq!(report, "1 files, 0 indexes, 3 records, 0 problems\n");
+    assert_eq!(report, "1 files, 0 indexes, 3 records, 5 digests not checked, 0 problems\n");
 
     // The last capture is a revisit of the first.
     for at in [&[][..], &["--at", "2026-01-02"]] {
         let (code, payload, errors) = run(&dir, &[&["extract", PAGE, "."], at].concat());
         assert_eq!((code, payload.as_str()), (Some(0), "hello"), "{errors}");
+    }
+    for at in ["20260102", "tomorrow", "2026-1-2", "02.01.2026"] {
+        let (code, _, errors) = run(&dir, &["extract", PAGE, ".", "--at", at]);
+        assert!(code == Some(64) && errors.contains("is no date"), "{at}: {code:?} {errors}");
     }
     let (code, _, errors) = run(&dir, &["extract", PAGE, ".", "--at", "2025"]);
     assert!(code == Some(1) && errors.contains("no capture until 2025"), "{code:?} {errors}");

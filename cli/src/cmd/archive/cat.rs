@@ -1,23 +1,35 @@
-//! `crivello archive cat`: one record, or its payload.
+//! `crivello archive cat`: the records at an offset, or their payload.
 
-use super::files::open;
+use super::files::{exit_of, open};
 use crate::exit::{CliError, Exit, usage};
-use crivello_archive::WarcVersion;
-use std::io::{self, Write};
+use crivello_archive::{ArchivedRecord, WarcVersion};
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 pub fn run(path: &Path, offset: u64, payload: bool) -> Result<Exit, CliError> {
     let mut warc = open(path)?;
     warc.seek(offset)?;
     let no_record = |why: &str| usage!("{}: no record at offset {offset}: {why}", path.display());
-    let mut record = match warc.next_record() {
-        Some(Ok(record)) if record.offset() == offset => record,
-        Some(Err(damage)) => return Err(no_record(&damage.to_string())),
-        Some(Ok(record)) => {
-            return Err(no_record(&format!("the next one is at {}", record.offset())));
+    let mut is_found = false;
+    loop {
+        let mut record = match warc.next_record() {
+            Some(Ok(record)) if record.offset() == offset => record,
+            _ if is_found => return Ok(Exit::Finished),
+            Some(Err(damage)) => return Err(no_record(&damage.to_string())),
+            Some(Ok(record)) => {
+                return Err(no_record(&format!("the next one is at {}", record.offset())));
+            }
+            None => return Err(no_record("the file ends before it")),
+        };
+        is_found = true;
+        let exit = exit_of(path, write(&mut record, payload))?;
+        if exit != Exit::Finished {
+            return Ok(exit);
         }
-        None => return Err(no_record("the file ends before it")),
-    };
+    }
+}
+
+fn write<R: BufRead>(record: &mut ArchivedRecord<'_, R>, payload: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if payload && record.head.is_http() {
         record.read_http_head()?;
@@ -32,7 +44,9 @@ pub fn run(path: &Path, offset: u64, payload: bool) -> Result<Exit, CliError> {
         }
         write!(out, "\r\n")?;
     }
-    io::copy(&mut record, &mut out)?;
-    out.flush()?;
-    Ok(Exit::Finished)
+    io::copy(record, &mut out)?;
+    if !payload {
+        write!(out, "\r\n\r\n")?;
+    }
+    out.flush()
 }

@@ -4,32 +4,38 @@ use super::files::{open, print_problem, warc_files};
 use crate::exit::{CliError, Exit};
 use crate::screen;
 use crivello_archive::{DigestCheck, IndexDifference, IndexLines, check_record};
-use parking_lot::Mutex;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::available_parallelism;
 
-/// The result of checking one file.
+/// What was found so far, in all files. Problems are printed at once.
 #[derive(Default)]
-struct Report {
-    n_records: u64,
-    has_index: bool,
-    problems: Vec<String>,
+struct Counts {
+    records: AtomicU64,
+    indexes: AtomicU64,
+    /// Digests that are absent, or of bytes or algorithms that cannot be checked.
+    unchecked: AtomicU64,
+    problems: AtomicU64,
+}
+
+impl Counts {
+    fn problem(&self, path: &Path, text: &str) {
+        self.problems.fetch_add(1, Relaxed);
+        print_problem(&format!("{}: {text}", path.display()));
+    }
 }
 
 pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
     let files = warc_files(paths)?;
     let (next, n_done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let reports: Mutex<Vec<Option<Result<Report, CliError>>>> =
-        Mutex::new(files.iter().map(|_| None).collect());
+    let counts = Counts::default();
     let work = || {
-        loop {
-            let at = next.fetch_add(1, Relaxed);
-            let Some(path) = files.get(at) else { return };
-            let report = check(path);
-            reports.lock()[at] = Some(report);
+        while let Some(path) = files.get(next.fetch_add(1, Relaxed)) {
+            if let Err(error) = check(path, &counts) {
+                counts.problem(path, &error.to_string());
+            }
             let done = n_done.fetch_add(1, Relaxed) + 1;
             screen::show_line(&format!("checked {done} of {} files", files.len()));
         }
@@ -41,38 +47,31 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
         }
     });
     screen::restore();
-    let (mut n_records, mut n_problems, mut n_indexes) = (0, 0, 0);
-    for (path, report) in files.iter().zip(reports.into_inner()) {
-        let Report { n_records: n, has_index, problems } =
-            report.unwrap_or_else(|| Ok(Report::default()))?;
-        n_records += n;
-        n_indexes += u64::from(has_index);
-        n_problems += problems.len();
-        for problem in problems {
-            print_problem(&format!("{}: {}", path.display(), problem));
-        }
-    }
+    let Counts { records, indexes, unchecked, problems } = counts;
+    let n_problems = problems.into_inner();
     screen::print_out(&format!(
-        "{} files, {n_indexes} indexes, {n_records} records, {n_problems} problems\n",
-        files.len()
+        "{} files, {} indexes, {} records, {} digests not checked, {n_problems} problems\n",
+        files.len(),
+        indexes.into_inner(),
+        records.into_inner(),
+        unchecked.into_inner(),
     ));
     Ok(if n_problems > 0 { Exit::Damaged } else { Exit::Finished })
 }
 
-fn check(path: &Path) -> Result<Report, CliError> {
-    let mut report = Report::default();
+fn check(path: &Path, counts: &Counts) -> Result<(), CliError> {
     let mut warc = open(path)?;
     let mut index = index_of(path)?;
-    report.has_index = index.is_some();
+    counts.indexes.fetch_add(u64::from(index.is_some()), Relaxed);
     while let Some(item) = warc.next_record() {
         let mut record = match item {
             Ok(record) => record,
             Err(damage) => {
-                report.problems.push(damage.to_string());
+                counts.problem(path, &damage.to_string());
                 continue;
             }
         };
-        report.n_records += 1;
+        counts.records.fetch_add(1, Relaxed);
         let offset = record.offset();
         // What is wrong inside a block is the next item of the reader.
         let Ok(checked) = check_record(&mut record) else { continue };
@@ -82,11 +81,13 @@ fn check(path: &Path) -> Result<Report, CliError> {
                     format!("is {computed}, and {recorded} is recorded")
                 }
                 DigestCheck::Invalid { recorded } => format!("{recorded} is none"),
-                DigestCheck::Absent | DigestCheck::Matches | DigestCheck::NotChecked { .. } => {
+                DigestCheck::Matches => continue,
+                DigestCheck::Absent | DigestCheck::NotChecked { .. } => {
+                    counts.unchecked.fetch_add(1, Relaxed);
                     continue;
                 }
             };
-            report.problems.push(format!("offset {offset}: the digest of the {what} {problem}"));
+            counts.problem(path, &format!("offset {offset}: the digest of the {what} {problem}"));
         }
         let Ok(length) = record.finish() else { continue };
         let status = checked.http.and_then(|http| http.status);
@@ -94,19 +95,20 @@ fn check(path: &Path) -> Result<Report, CliError> {
             index.compare(&record.head, offset, length, status);
         }
     }
-    let differences = index.map_or_else(Vec::new, IndexLines::differences);
-    report.problems.extend(differences.iter().map(text_of));
-    Ok(report)
+    for difference in index.map_or_else(Vec::new, IndexLines::differences) {
+        counts.problem(path, &text_of(&difference));
+    }
+    Ok(())
 }
 
 /// Reads the index beside a file, if there is one.
 fn index_of(path: &Path) -> Result<Option<IndexLines>, CliError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split(".warc").next().unwrap_or_default();
-    let index = path.with_file_name(format!("{stem}.cdxj"));
-    match File::open(&index) {
+    match File::open(path.with_file_name(format!("{stem}.cdxj"))) {
         Ok(file) => Ok(Some(IndexLines::read(BufReader::new(file), &name)?)),
-        Err(_) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -118,13 +120,9 @@ fn text_of(difference: &IndexDifference) -> String {
         IndexDifference::NoLine { offset } => {
             format!("index: no line for the record at offset {offset}")
         }
-        IndexDifference::NoRecord { offset } => {
-            format!("index: no record at offset {offset}")
-        }
-        IndexDifference::Member { offset, name, line, record } => {
-            format!(
-                "index: {name} is {line:?}, and that of the record at offset {offset} {record:?}"
-            )
-        }
+        IndexDifference::NoRecord { offset } => format!("index: no record at offset {offset}"),
+        IndexDifference::Member { offset, name, line, record } => format!(
+            "index: {name} is {line:?}, and that of the record at offset {offset} {record:?}"
+        ),
     }
 }

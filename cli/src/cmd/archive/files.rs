@@ -1,10 +1,10 @@
 //! The WARC files of paths, and text of records for terminals.
 
-use crate::exit::{CliError, usage};
+use crate::exit::{CliError, Exit, usage};
 use crate::screen;
 use crivello_archive::WarcReader;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Returns the WARC files of each path, by name: the file itself, or those below a directory.
@@ -53,6 +53,22 @@ fn is_warc(name: &str) -> bool {
 /// Fails if it cannot be opened.
 pub fn open(path: &Path) -> Result<WarcReader<BufReader<File>>, CliError> {
     WarcReader::open(path).map_err(|error| usage!("{}: {error}", path.display()))
+}
+
+/// Returns how writing a record ended. Damage inside it is reported, and a closed pipe is no error.
+///
+/// # Errors
+/// Any other error.
+pub fn exit_of(path: &Path, result: io::Result<()>) -> Result<Exit, CliError> {
+    match result {
+        Ok(()) => Ok(Exit::Finished),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Finished),
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            print_problem(&format!("{}: {error}", path.display()));
+            Ok(Exit::Damaged)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Prints a line on standard error. Texts of records may be in it.

@@ -1,6 +1,6 @@
 //! `crivello archive ls`: a line for each record.
 
-use super::files::{open, print_problem, printable, warc_files};
+use super::files::{exit_of, open, print_problem, printable, warc_files};
 use crate::exit::{CliError, Exit};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -32,12 +32,12 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
                 record.head.kind(),
                 record.head.uri("WARC-Target-URI").unwrap_or("-"),
             );
-            // A closed pipe ends the list.
-            if writeln!(out, "{}", printable(&line)).is_err() {
-                return Ok(Exit::Finished);
+            let written = writeln!(out, "{}", printable(&line));
+            if written.is_err() {
+                return exit_of(&path, written);
             }
         }
     }
-    let _ = out.flush();
+    out.flush()?;
     Ok(if is_damaged { Exit::Damaged } else { Exit::Finished })
 }
