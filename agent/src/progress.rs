@@ -48,7 +48,7 @@ pub struct Snapshot {
 pub struct RecrawlGauges {
     /// Finished URLs that wait for their next fetch.
     pub scheduled: u64,
-    /// Queued URLs that were fetched before.
+    /// Queued URLs that were answered before.
     pub queued: u64,
     /// Visits that found a changed page.
     pub changed: u64,

@@ -7,7 +7,7 @@
 //!   location of each page's record ([`RecordLocation`]). One thread owns it.
 //! - `index`: the lines of the CDXJ index, their keys ([`surt`]) and their order.
 //! - `read`: a [`WarcReader`] reads the records of any WARC file in order, names and skips damage
-//!   ([`Damage`]), and checks digests ([`check_record`]) and indexes ([`check_index`]). An
+//!   ([`Damage`]), and checks digests ([`check_record`]) and indexes ([`IndexLines`]). An
 //!   [`OriginalIndex`] resolves revisits over several files.
 //! - `recover`: truncation of an archive to the last committed position after a crash.
 //!
@@ -43,7 +43,7 @@ pub use read::damage::{Damage, DamageKind};
 pub use read::fields::FieldList;
 pub use read::head::{RecordHead, WarcVersion};
 pub use read::http_message::HttpMessageHead;
-pub use read::index_check::{IndexDifference, IndexLines, check_index};
+pub use read::index_check::{IndexDifference, IndexLines};
 pub use read::originals::{ArchivedPlace, OriginalIndex};
 pub use read::reader::{ArchivedRecord, WarcReader};
 pub use write::ArchiveWriter;

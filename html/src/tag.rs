@@ -1,7 +1,7 @@
 //! Names of the tags and attributes that matter for links, ignoring case.
 
 /// Length of the longest name in bytes.
-const NAME_MAX: usize = 10;
+pub(super) const NAME_MAX: usize = 10;
 
 /// Declares an enum of names and its look-up, which ignores case.
 macro_rules! names {
@@ -123,7 +123,7 @@ impl<'a> Attrs<'a> {
 }
 
 /// Returns `name` in lower case; empty if it is longer than all known names.
-fn lowered<'b>(name: &[u8], into: &'b mut [u8]) -> &'b [u8] {
+pub(super) fn lowered<'b>(name: &[u8], into: &'b mut [u8]) -> &'b [u8] {
     match into.get_mut(..name.len()) {
         Some(lower) => {
             for (to, from) in lower.iter_mut().zip(name) {

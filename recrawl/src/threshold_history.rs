@@ -1,11 +1,11 @@
 //! The thresholds that were in force, and what a change of the threshold means for stored due times.
 //!
 //! A due time is stored by the threshold of its time. When the threshold has moved by more than a
-//! twentieth, or the policy has changed, a **pass** goes through the due times in bounded steps, and scales the time that is left to
-//! each by the ratio of the page's intervals ([`rescaled_due`]). So pages that were spread over their
-//! old intervals are spread over the new ones: a change of the budget changes the rate of fetches as
-//! the pass proceeds, without a burst of overdue pages and without a pause. Between passes a due time
-//! stays as it is.
+//! twentieth, or the policy has changed, a **pass** goes through the due times in bounded steps, and
+//! scales the time that is left to each by the ratio of the page's intervals ([`rescaled_due`]). So
+//! pages that were spread over their old intervals are spread over the new ones: a change of the
+//! budget changes the rate of fetches as the pass proceeds, without a burst of overdue pages and
+//! without a pause. Between passes a due time stays as it is.
 //!
 //! The intervals of the last fetches began under older thresholds, so [`crate::rate_meter`] needs these
 //! as well.
@@ -41,7 +41,7 @@ pub fn rescaled_due(now: f64, last_fetch: f64, stored_due: f64, before: f64, aft
 
 /// The policy and the threshold by which due times are stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Passed {
+pub struct DueRule {
     /// The objective and the bounds of intervals.
     pub policy: ThresholdPolicy,
     /// The threshold.
@@ -54,9 +54,9 @@ pub struct DuePass {
     /// When the pass began, in seconds since 1970. Pages fetched since then are left out.
     pub began: f64,
     /// The policy and threshold by which the due times were stored.
-    pub before: Passed,
+    pub before: DueRule,
     /// The policy and threshold by which they are to be stored.
-    pub after: Passed,
+    pub after: DueRule,
 }
 
 /// The thresholds that were in force, and since when. Times are in seconds since 1970.
@@ -65,20 +65,20 @@ pub struct ThresholdHistory {
     /// Start and threshold of each period, in order of time. Never empty.
     periods: Vec<(f64, f64)>,
     /// The policy and threshold of the last complete pass.
-    passed: Passed,
+    passed: DueRule,
 }
 
 impl ThresholdHistory {
     /// Starts with a threshold at `now`. Due times are stored by `passed`.
     #[must_use]
-    pub fn new(now: f64, threshold: f64, passed: Passed) -> Self {
+    pub fn new(now: f64, threshold: f64, passed: DueRule) -> Self {
         Self { periods: vec![(now, threshold)], passed }
     }
 
     /// Returns the policy and threshold of the last complete pass. A pass that a restart interrupts begins
     /// again from them.
     #[must_use]
-    pub const fn passed(&self) -> Passed {
+    pub const fn passed(&self) -> DueRule {
         self.passed
     }
 
@@ -102,7 +102,7 @@ impl ThresholdHistory {
     /// changed. The caller ends a pass before it begins another.
     pub fn begin_pass(&self, now: f64, policy: &ThresholdPolicy) -> Option<DuePass> {
         let (before, after) =
-            (self.passed, Passed { policy: *policy, threshold: self.threshold() });
+            (self.passed, DueRule { policy: *policy, threshold: self.threshold() });
         let is_due = before.policy != after.policy
             || is_apart(after.threshold, before.threshold, PASS_RATIO);
         is_due.then_some(DuePass { began: now, before, after })
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn periods_are_remembered() {
         let policy = ThresholdPolicy::new(Objective::Harmonic, 1.0, 1e6);
-        let passed = |threshold| Passed { policy, threshold };
+        let passed = |threshold| DueRule { policy, threshold };
         let mut history = ThresholdHistory::new(100.0, 1.0, passed(1.0));
         history.update(150.0, 1.01);
         history.update(200.0, 1.05);
@@ -157,7 +157,7 @@ mod tests {
         history.end_pass(&pass);
         assert_eq!(history.begin_pass(320.0, &policy), None);
         let shorter = ThresholdPolicy::new(Objective::Harmonic, 1.0, 1e5);
-        let after = Passed { policy: shorter, threshold: 2.0 };
+        let after = DueRule { policy: shorter, threshold: 2.0 };
         let pass = DuePass { began: 330.0, before: passed(2.0), after };
         assert_eq!(history.begin_pass(330.0, &shorter), Some(pass));
 

@@ -36,7 +36,7 @@ pub struct Frontier {
     pub dropping: Vec<HostKey>,
     /// Place of the scan of `due`.
     pub due: DueCursor,
-    /// True if only URLs are handed out that were fetched before, because the limit of pages is
+    /// True if only URLs are handed out that were answered before, because the limit of pages is
     /// reached.
     pub only_again: bool,
 }

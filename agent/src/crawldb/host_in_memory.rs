@@ -21,7 +21,7 @@ pub struct HostInMemory {
     pub on_workbench: bool,
     /// True if the host's key in `schedule` may be the wrong one.
     pub reschedule: bool,
-    /// True if the workbench may fetch only what was fetched before.
+    /// True if the workbench may fetch only what was answered before.
     pub only_again: bool,
     /// True if the host fell due while all of its queue was in flight.
     pub parked: bool,

@@ -45,7 +45,7 @@ mod transfer;
 pub use blocked_hosts::BlockedHosts;
 pub use group_rows::GroupRows;
 pub use recent::RecentKeys;
-pub use recrawl::{DueReason, RecrawlState, due_reason};
+pub use recrawl::{OwnInterval, RecrawlState, own_interval};
 pub use refetch::archived;
 pub use roles::{RoleCounts, count_roles};
 pub use schedule_scan::MayFetch;
@@ -262,7 +262,7 @@ impl CrawlDb {
         self.server.serve(&mut self.frontier, parts, now, may_fetch, out)
     }
 
-    /// Sets whether only URLs are handed out that were fetched before, because the limit of pages is
+    /// Sets whether only URLs are handed out that were answered before, because the limit of pages is
     /// reached.
     pub fn set_only_again(&mut self, only_again: bool) {
         self.server.set_only_again(&mut self.frontier, only_again);

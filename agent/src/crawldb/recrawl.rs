@@ -26,7 +26,7 @@ use crivello_recrawl::rate::RateDistribution;
 use crivello_recrawl::rate_meter::{RateCorrection, RateMeter};
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
-use crivello_recrawl::threshold_history::{DuePass, Passed, ThresholdHistory, rescaled_due};
+use crivello_recrawl::threshold_history::{DuePass, DueRule, ThresholdHistory, rescaled_due};
 use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
@@ -96,7 +96,7 @@ impl RecrawlState {
             policy,
             failures: failure_policy(settings),
             threshold,
-            past: ThresholdHistory::new(0.0, threshold, Passed { policy, threshold }),
+            past: ThresholdHistory::new(0.0, threshold, DueRule { policy, threshold }),
             meter: RateMeter::default(),
             prior: PriorStats::default(),
             n_reports: 0,
@@ -500,7 +500,7 @@ impl RecrawlState {
     ) -> Option<Timestamp> {
         let is_older = |history: &PageHistory| history.last_fetch() < pass.began;
         let history = revisit.history.filter(is_older).filter(|_| !revisit.is_set_by_hint())?;
-        let [before, after] = [pass.before, pass.after].map(|Passed { policy, threshold }| {
+        let [before, after] = [pass.before, pass.after].map(|DueRule { policy, threshold }| {
             history.due(&policy, threshold, &SignalModel::NONE) - history.last_fetch()
         });
         let stored = seconds(revisit.due);
@@ -528,7 +528,7 @@ impl RecrawlState {
             w.number(n);
         }
         w.rest(&self.fresh_time.to_be_bytes()).rest(&self.copy_time.to_be_bytes());
-        let Passed { policy, threshold } = self.past.passed();
+        let DueRule { policy, threshold } = self.past.passed();
         let (least, most) = policy.bounds();
         w.byte(u8::from(policy.objective() == Objective::Freshness));
         for number in [threshold, least, most] {
@@ -564,63 +564,33 @@ impl RecrawlState {
         if [threshold, passed].iter().all(|threshold| threshold.is_finite() && *threshold > 0.0) {
             self.threshold = threshold;
             let policy = ThresholdPolicy::new(objective, least, most);
-            self.past = ThresholdHistory::new(0.0, threshold, Passed { policy, threshold: passed });
+            self.past =
+                ThresholdHistory::new(0.0, threshold, DueRule { policy, threshold: passed });
         }
         Some(())
     }
 }
 
-/// What the due time of a finished URL follows from.
+/// Setting that gives a page an interval of its own, whatever the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DueReason {
-    /// A request of a person.
-    Requested,
-    /// A sitemap or feed that reported a change.
-    Reported,
-    /// Failures in a row.
-    Failures,
-    /// The interval of sitemaps and feeds.
-    SitemapsInterval,
-    /// The interval of seeds.
-    SeedsInterval,
-    /// The interval of the policy `fixed`.
-    Interval,
-    /// Its weight, the rate of its changes, and the threshold.
-    ChangeRate,
-}
-
-/// Returns what the due time of a finished URL follows from; `None` if it is not fetched again.
-pub fn due_reason(
-    settings: &config::Recrawl,
-    row: &Queued,
-    revisit: &Revisit,
-) -> Option<DueReason> {
-    let has_failed = revisit.history.is_some_and(|history| history.failures() > 0);
-    let own = own_interval(settings, row, revisit.is_list);
-    let is_due = revisit.due > Timestamp::ZERO && settings.policy != RecrawlPolicy::None;
-    is_due.then_some(match revisit.moved_in {
-        Revisit::REQUESTED => DueReason::Requested,
-        Revisit::SIGNALED => DueReason::Reported,
-        _ if has_failed => DueReason::Failures,
-        _ => match own {
-            Some((reason, _)) => reason,
-            None if settings.policy == RecrawlPolicy::Adaptive => DueReason::ChangeRate,
-            None => DueReason::Interval,
-        },
-    })
+pub enum OwnInterval {
+    /// `recrawl.sitemaps-interval`, also for feeds.
+    Lists,
+    /// `recrawl.seeds-interval`.
+    Seeds,
 }
 
 /// Returns the interval of sitemaps, feeds and seeds, if they have one of their own. For a seed that is a
 /// feed the shorter one counts.
-fn own_interval(
+pub fn own_interval(
     settings: &config::Recrawl,
     row: &Queued,
     is_list: bool,
-) -> Option<(DueReason, Duration)> {
+) -> Option<(OwnInterval, Duration)> {
     let is_list = is_list || row.kind == LinkKind::Sitemap;
     let is_seed = row.depth == 0 && row.redirects == 0;
-    let of_lists = is_list.then_some((DueReason::SitemapsInterval, settings.sitemaps_interval));
-    let of_seeds = is_seed.then_some((DueReason::SeedsInterval, settings.seeds_interval));
+    let of_lists = is_list.then_some((OwnInterval::Lists, settings.sitemaps_interval));
+    let of_seeds = is_seed.then_some((OwnInterval::Seeds, settings.seeds_interval));
     let own = [of_lists, of_seeds].into_iter().flatten();
     own.filter(|(_, interval)| !interval.is_zero()).min_by_key(|(_, interval)| *interval)
 }

@@ -272,7 +272,7 @@ impl Server {
             left = max.saturating_sub(entry.row.pages + on_the_way);
         }
         if let Some(max) = frontier.limits.pages_per_domain_max {
-            let window = self.window(frontier, entry);
+            let window = self.window(frontier.hosts.len(), entry);
             let pages = frontier.groups.row(host.group)?.pages;
             if pages >= max {
                 return Ok(Err(Some(Discard::DomainLimit)));
@@ -285,8 +285,8 @@ impl Server {
 
     /// Returns the maximum number of URLs of a host in memory, by weight: its share of all, and no more
     /// than are fetched in [`WINDOW_TIME`].
-    fn window(&self, frontier: &Frontier, entry: &HostInMemory) -> u64 {
-        let share = self.window_urls_max / (frontier.hosts.len() as u64).max(1);
+    fn window(&self, n_hosts: usize, entry: &HostInMemory) -> u64 {
+        let share = self.window_urls_max / (n_hosts as u64).max(1);
         let in_time = urls_in_time(&self.politeness, entry);
         share.min(in_time).clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
     }
@@ -299,15 +299,15 @@ impl Server {
         host: HostKey,
         new_max: u64,
     ) -> Result<(Vec<Queued>, bool), DiskError> {
-        let Some(entry) = frontier.hosts.get(host) else { return Ok((Vec::new(), false)) };
+        let n_hosts = frontier.hosts.len();
+        let Some(entry) = frontier.hosts.get_mut(host) else { return Ok((Vec::new(), false)) };
         if entry.available() == 0 {
             return Ok((Vec::new(), false));
         }
-        let window = usize::try_from(self.window(frontier, entry)).unwrap_or(usize::MAX);
+        let window = usize::try_from(self.window(n_hosts, entry)).unwrap_or(usize::MAX);
         let new_max = usize::try_from(new_max).unwrap_or(usize::MAX);
         let new_max = if frontier.only_again { 0 } else { new_max.min(window) };
         let again_max = if frontier.totals.queued_again > 0 { window } else { 0 };
-        let Some(entry) = frontier.hosts.get_mut(host) else { return Ok((Vec::new(), false)) };
         let head = |queue, most| head_of(&frontier.disk, (host, entry), queue, (most, window));
         let (new, again) = (head(QueueKind::New, new_max)?, head(QueueKind::Again, again_max)?);
         let urls = in_turn(new, again, window);

@@ -18,7 +18,7 @@ pub struct Totals {
     pub queued: u64,
     /// Queued URLs that this agent may fetch, without those of groups that it holds for others.
     pub own_queued: u64,
-    /// Queued URLs that were fetched before.
+    /// Queued URLs that were answered before.
     pub queued_again: u64,
     /// Finished URLs that are to be queued again at some time.
     pub scheduled: u64,

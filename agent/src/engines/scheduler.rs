@@ -206,7 +206,7 @@ impl Scheduler {
         open
     }
 
-    /// At the page limit, a crawl that comes back fetches only pages that were fetched before, once no
+    /// At the page limit, a crawl that comes back fetches only pages that were answered before, once no
     /// visit can return pages to the limit.
     fn update_only_again(&mut self) {
         let is_reserved = || self.in_flight.values().any(|flight| flight.taken > 0);

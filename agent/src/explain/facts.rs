@@ -81,7 +81,7 @@ pub enum PageLimitState {
     Open,
     /// This agent has used up its share, and may be given more.
     QuotaUsed,
-    /// The limit is reached, and pages are fetched that were fetched before.
+    /// The limit is reached, and pages are fetched that were answered before.
     OnlyAgain,
     /// The limit is reached.
     Reached,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
 pub enum QueueKind {
-    /// URLs that wait for their first fetch.
+    /// URLs of which no fetch was answered so far.
     #[default]
     New,
     /// URLs that were answered before.

@@ -18,7 +18,7 @@ pub struct CrawlStatus {
     pub dns_silent: AtomicBool,
     /// True if the page limit is reached. Set by the scheduler.
     pub limit_reached: AtomicBool,
-    /// True if only pages are fetched that were fetched before: the page limit is reached, and the crawl
+    /// True if only pages are fetched that were answered before: the page limit is reached, and the crawl
     /// comes back to its pages. Set by the scheduler.
     pub only_again: AtomicBool,
     /// True if people paused the crawl. Set by the cluster.

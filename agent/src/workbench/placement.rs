@@ -82,7 +82,7 @@ impl Workbench {
         self.only_again
     }
 
-    /// Returns the URLs of a host that were never answered to the crawl database, if they may not be
+    /// Gives the crawl database back the URLs of a host that were never answered, if they may not be
     /// visited.
     pub(super) fn return_new(&mut self, id: u32) {
         if !self.only_again {

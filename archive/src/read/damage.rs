@@ -10,11 +10,11 @@ pub struct Damage {
     pub offset: u64,
     /// Number of bytes of the file from `offset` to the next readable record, or to the end.
     pub skipped: u64,
-    /// What is wrong.
+    /// Kind of the damage.
     pub kind: DamageKind,
 }
 
-/// What is wrong with a part of a file.
+/// Kind of damage to a part of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum DamageKind {
     /// The file cannot be read. It is the last item of a reader.

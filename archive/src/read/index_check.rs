@@ -1,9 +1,7 @@
 //! Comparison of a CDXJ index with the records of its file.
 
 use super::cdxj_line::{CdxjLine, for_each_line};
-use super::check::check_record;
 use super::head::RecordHead;
-use super::reader::WarcReader;
 use crate::format::digest::WarcDigest;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -110,27 +108,6 @@ impl IndexLines {
         self.differences.extend(offsets.map(|offset| IndexDifference::NoRecord { offset }));
         self.differences
     }
-}
-
-/// Compares an index with the records of the file `file_name`. Damage of the file is left out: lines
-/// of lost records have no record.
-///
-/// # Errors
-/// Those of `index`.
-pub fn check_index<R: BufRead>(
-    warc: &mut WarcReader<R>,
-    index: impl BufRead,
-    file_name: &str,
-) -> io::Result<Vec<IndexDifference>> {
-    let mut lines = IndexLines::read(index, file_name)?;
-    while let Some(item) = warc.next_record() {
-        let Ok(mut record) = item else { continue };
-        let Ok(check) = check_record(&mut record) else { continue };
-        let Ok(length) = record.finish() else { continue };
-        let status = check.http.and_then(|http| http.status);
-        lines.compare(&record.head, record.offset(), length, status);
-    }
-    Ok(lines.differences())
 }
 
 /// Compares digests. Some programs leave the algorithm out of the index, or write `-` for none.

@@ -12,9 +12,9 @@ use std::path::Path;
 /// A reader of the records of one WARC file, in order: WARC/1.0 and 1.1; plain, or compressed by
 /// gzip or zstd, as the content shows.
 ///
-/// Blocks are streamed. Memory is bounded: the last 16 to 32 MiB of the file, which are read again after damage,
-/// and one head of at most 1 MiB; with zstd also a window of at most 128 MiB and a dictionary of at
-/// most 8 MiB.
+/// Blocks are streamed. Memory is bounded: the last 16 to 32 MiB of the file, which are read again
+/// after damage, and one head of at most 1 MiB; with zstd also a window of at most 128 MiB and a
+/// dictionary of at most 8 MiB.
 ///
 /// Damage is returned as an item, and reading goes on at the next valid record. A `Content-Length`
 /// that is too large in a plain file, or a broken member, hides records further back than those

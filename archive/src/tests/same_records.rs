@@ -1,4 +1,4 @@
-//! What the writer wrote, the product's reader and the tests' reader read alike.
+//! Comparison of the product's reader with that of the tests, on files of the writer.
 
 use super::read_all::{bytes_of, gzip, read_all, record, zstd};
 use super::reader::{files, read_warc};

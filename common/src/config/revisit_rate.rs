@@ -1,5 +1,6 @@
 //! The rate at which known pages are fetched again: a number per second, or a share per day.
 
+use super::bounds::between;
 #[cfg(test)]
 use super::tests::Draw;
 use super::value::{TomlValue, Value, ValueError, quote};
@@ -28,19 +29,11 @@ impl RevisitRate {
 
     /// Checks that it is within sensible bounds.
     pub(super) fn check(&self) -> Result<(), String> {
-        let (number, bounds) = match *self {
-            Self::PerSecond(pages) => (pages, (0.000_001, 1_000_000.0)),
-            Self::PercentPerDay(percent) => (percent, (0.001, 1_000_000.0)),
-        };
-        if (bounds.0..=bounds.1).contains(&number) {
-            return Ok(());
+        match self {
+            Self::PerSecond(pages) => between(0.000_001, 1_000_000.0)(pages),
+            Self::PercentPerDay(percent) => between(0.001, 1_000_000.0)(percent)
+                .map_err(|problem| format!("{problem}, in percent")),
         }
-        let of = |n| match self {
-            Self::PerSecond(_) => Self::PerSecond(n).write(),
-            Self::PercentPerDay(_) => Self::PercentPerDay(n).write(),
-        };
-        let (value, min, max) = (self.write(), of(bounds.0), of(bounds.1));
-        Err(format!("{value} is out of range; write at least {min} and at most {max}"))
     }
 }
 

@@ -299,8 +299,8 @@ settings! {
         /// the fields of a page (docs/expressions.md) that yields an int of seconds, such as
         /// `page.depth == 0 ? 3600 : 86400`.
         interval: String = "7d".to_owned(), must names::interval;
-        /// What all agents together fetch again, with the policy adaptive: pages per second, or a
-        /// percentage of the known pages per day, such as `"10%"`.
+        /// Rate at which all agents together fetch pages again, with the policy adaptive: pages per
+        /// second, or a percentage of the known pages per day, such as `"10%"`.
         rate: RevisitRate = RevisitRate::PerSecond(1.0), must RevisitRate::check;
         /// What the policy adaptive minimizes. harmonic: missed changes, and no page is given up.
         /// freshness: the time for which copies are out of date; pages that change too fast for the

@@ -224,7 +224,7 @@ impl Collector {
         if self_closing && key == SVG {
             return;
         }
-        let class = key.class();
+        let class = ElementClass::of(name);
         if let Some(excluded) = &mut self.excluded {
             if excluded.key == key {
                 excluded.depth = excluded.depth.saturating_add(1);
@@ -266,7 +266,7 @@ impl Collector {
     pub(crate) fn close(&mut self, name: &[u8]) {
         self.step(1);
         let key = ElementKey::of(name);
-        let class = key.class();
+        let class = ElementClass::of(name);
         if let Some(excluded) = &mut self.excluded {
             if excluded.key == key {
                 excluded.depth -= 1;

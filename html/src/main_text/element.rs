@@ -1,6 +1,6 @@
 //! Effect of elements on the text around them, by name and attributes.
 
-use crate::tag::PutAttr;
+use crate::tag::{NAME_MAX, PutAttr, lowered};
 
 /// Effect of an element on text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,79 +47,36 @@ const fn pack(name: &[u8]) -> u64 {
     packed
 }
 
-/// Names of the elements of each class, separated by spaces. All others are inline.
-const NAMES: [(ElementClass, &str); 9] = [
-    (ElementClass::Link, "a"),
-    (ElementClass::OpenBlock, "p li td tr th dd dt tbody thead tfoot body html head caption"),
-    (
-        ElementClass::Block,
-        "div ul section article table ol dl form header pre blockquote figure figcaption fieldset \
-         legend address center details summary hgroup frameset dir hr",
-    ),
-    (ElementClass::Heading, "h1 h2 h3 h4 h5 h6"),
-    (ElementClass::LineBreak, "br"),
-    (ElementClass::Void, "img input meta link wbr area base col embed param source track"),
-    (ElementClass::Main, "main"),
-    (ElementClass::Boilerplate, "nav footer aside menu search"),
-    (
-        ElementClass::NoText,
-        "svg button select template noscript dialog datalist video audio canvas object iframe",
-    ),
-];
-
-/// Number of slots of [`CLASSES`], a power of two.
-const N_SLOTS: usize = 256;
-
-/// Classes by key: a table with linear probing. The key 0 is a free slot.
-static CLASSES: [(u64, ElementClass); N_SLOTS] = {
-    let mut slots = [(0, ElementClass::Inline); N_SLOTS];
-    let mut i = 0;
-    while i < NAMES.len() {
-        let (class, mut rest) = (NAMES[i].0, NAMES[i].1.as_bytes());
-        while !rest.is_empty() {
-            let mut len = 0;
-            while len < rest.len() && rest[len] != b' ' {
-                len += 1;
-            }
-            let (name, others) = rest.split_at(len);
-            let key = pack(name);
-            let mut slot = first_slot(key);
-            while slots[slot].0 != 0 {
-                slot = (slot + 1) % N_SLOTS;
-            }
-            slots[slot] = (key, class);
-            rest = if others.is_empty() { others } else { others.split_at(1).1 };
-        }
-        i += 1;
-    }
-    slots
-};
-
-/// Returns the slot from which on a key is looked for.
-const fn first_slot(key: u64) -> usize {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
-}
-
 impl ElementKey {
     /// Returns the key of an element's name, ignoring case.
     pub(super) const fn of(name: &[u8]) -> Self {
         Self(pack(name))
     }
-
-    /// Returns the class of an element.
-    pub(super) fn class(self) -> ElementClass {
-        let mut slot = first_slot(self.0);
-        loop {
-            match CLASSES[slot] {
-                (0, _) => return ElementClass::Inline,
-                (key, class) if key == self.0 => return class,
-                _ => slot = (slot + 1) % N_SLOTS,
-            }
-        }
-    }
 }
 
 impl ElementClass {
+    /// Returns the class of the element with this name, ignoring case.
+    pub(super) fn of(name: &[u8]) -> Self {
+        match lowered(name, &mut [0; NAME_MAX]) {
+            b"a" => Self::Link,
+            b"p" | b"li" | b"td" | b"tr" | b"th" | b"dd" | b"dt" | b"tbody" | b"thead"
+            | b"tfoot" | b"body" | b"html" | b"head" | b"caption" => Self::OpenBlock,
+            b"div" | b"ul" | b"section" | b"article" | b"table" | b"ol" | b"dl" | b"form"
+            | b"header" | b"pre" | b"blockquote" | b"figure" | b"figcaption" | b"fieldset"
+            | b"legend" | b"address" | b"center" | b"details" | b"summary" | b"hgroup"
+            | b"frameset" | b"dir" | b"hr" => Self::Block,
+            b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => Self::Heading,
+            b"br" => Self::LineBreak,
+            b"img" | b"input" | b"meta" | b"link" | b"wbr" | b"area" | b"base" | b"col"
+            | b"embed" | b"param" | b"source" | b"track" => Self::Void,
+            b"main" => Self::Main,
+            b"nav" | b"footer" | b"aside" | b"menu" | b"search" => Self::Boilerplate,
+            b"svg" | b"button" | b"select" | b"template" | b"noscript" | b"dialog"
+            | b"datalist" | b"video" | b"audio" | b"canvas" | b"object" | b"iframe" => Self::NoText,
+            _ => Self::Inline,
+        }
+    }
+
     /// Returns true if the element separates the text before it from the text in it.
     pub(super) const fn is_block(self) -> bool {
         matches!(
@@ -221,12 +178,7 @@ mod tests {
             ("x-noscript", ElementClass::Inline),
             ("a", ElementClass::Link),
         ] {
-            assert_eq!(ElementKey::of(name.as_bytes()).class(), class, "{name}");
-        }
-        for (class, names) in NAMES {
-            for name in names.split(' ') {
-                assert_eq!(ElementKey::of(name.as_bytes()).class(), class, "{name}");
-            }
+            assert_eq!(ElementClass::of(name.as_bytes()), class, "{name}");
         }
     }
 

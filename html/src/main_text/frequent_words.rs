@@ -21,8 +21,6 @@ const SHARE_MIN: u32 = 10;
 const LEAD_MIN: f32 = 5.0;
 /// Length of the longest word in the table, in bytes.
 const WORD_MAX: usize = 8;
-/// Number of slots of the table, a power of two.
-const N_SLOTS: usize = 2_048;
 const N_LANGUAGES: usize = FREQUENCIES.len();
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
@@ -68,7 +66,7 @@ fn each_word(text: &[u8], mut visit: impl FnMut(Word)) -> u32 {
     n_words
 }
 
-/// What the words so far say about a language.
+/// Evidence of the words so far for a language.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     /// Logarithm of its probability, up to a constant that all languages have in common.
@@ -113,10 +111,11 @@ impl Sums<'_> {
     }
 }
 
-/// The words, each with its scores by language.
+/// The words, each with its scores by language. Its number is its index.
+#[derive(Default)]
 struct Table {
-    /// Words and their numbers, by linear probing.
-    slots: Box<[(Word, u16)]>,
+    /// Sorted.
+    words: Vec<Word>,
     /// End of the scores of each word.
     ends: Vec<u16>,
     scores: Vec<(u8, f32)>,
@@ -133,17 +132,9 @@ impl Table {
             }
         }
         entries.sort_by_key(|&(word, language, _)| (word, language));
-        let mut table = Self {
-            slots: vec![(0, 0); N_SLOTS].into_boxed_slice(),
-            ends: Vec::new(),
-            scores: Vec::new(),
-        };
+        let mut table = Self::default();
         for group in entries.chunk_by(|a, b| a.0 == b.0) {
-            let mut slot = first_slot(group[0].0);
-            while table.slots[slot].0 != 0 {
-                slot = (slot + 1) % N_SLOTS;
-            }
-            table.slots[slot] = (group[0].0, table.ends.len() as u16);
+            table.words.push(group[0].0);
             table.scores.extend(group.iter().map(|&(_, language, score)| (language, score)));
             table.ends.push(table.scores.len() as u16);
         }
@@ -152,25 +143,13 @@ impl Table {
 
     /// Returns the number of a word.
     fn find(&self, word: Word) -> Option<usize> {
-        let mut slot = first_slot(word);
-        loop {
-            match self.slots[slot] {
-                (0, _) => return None,
-                (known, number) if known == word => return Some(usize::from(number)),
-                _ => slot = (slot + 1) % N_SLOTS,
-            }
-        }
+        self.words.binary_search(&word).ok()
     }
 
     fn scores_of(&self, number: usize) -> &[(u8, f32)] {
         let start = if number == 0 { 0 } else { usize::from(self.ends[number - 1]) };
         &self.scores[start..usize::from(self.ends[number])]
     }
-}
-
-/// Returns the slot from which on a word is looked for.
-const fn first_slot(word: Word) -> usize {
-    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize
 }
 
 /// Languages, and words with their numbers in 10,000 words.
@@ -411,7 +390,7 @@ mod tests {
     #[test]
     fn the_table_has_each_word_once() {
         let table = &*TABLE;
-        assert_eq!(table.slots.iter().filter(|(word, _)| *word != 0).count(), table.ends.len());
+        assert!(table.words.is_sorted_by(|a, b| a < b));
         assert!(table.ends.len() <= 16 * 64, "a bit for each word");
         let mut the = None;
         each_word(b"The", |word| the = table.find(word));

@@ -1,13 +1,13 @@
 //! Tests of URLs that are fetched again: their due times, and facts about them in any order.
 
-use super::super::{CrawlDb, DueReason, due_reason};
+use super::super::CrawlDb;
 use crate::messages::{
     Commit, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued,
     Revisit, RevisitData, ToFrontier, ToWorkbench, Validators,
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};
-use crivello_common::config::{self, Live, RecrawlPolicy, Settings};
+use crivello_common::config::{Live, Settings};
 use crivello_common::discard::DiscardTally;
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;
@@ -15,7 +15,6 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
-use crivello_recrawl::page::PageHistory;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -318,43 +317,6 @@ fn a_feed_to_which_a_page_links_has_the_interval_of_sitemaps() {
         assert_eq!(db.revisit(URL).due, db.now + 2 * DAY);
         db.now = db.now + 3 * DAY;
     }
-}
-
-#[test]
-fn a_feed_that_is_a_seed_has_the_shorter_interval() {
-    let settings = |sets: &[&str]| {
-        let mut settings = Settings::default();
-        sets.iter().for_each(|set| settings.apply_set(set).unwrap());
-        settings.live.recrawl
-    };
-    let both = ["recrawl.seeds-interval=1h", "recrawl.sitemaps-interval=2d"];
-    let seeds = ["recrawl.seeds-interval=1h", "recrawl.sitemaps-interval=0s"];
-    let mut row = facts::as_queued(&found(URL));
-    for (sets, depth, moved_in, failures, reason) in [
-        (&both, 0, 0, false, DueReason::SeedsInterval),
-        (&seeds, 0, 0, false, DueReason::SeedsInterval),
-        (&both, 1, 0, false, DueReason::SitemapsInterval),
-        (&seeds, 1, 0, false, DueReason::Interval),
-        (&both, 0, Revisit::REQUESTED, true, DueReason::Requested),
-        (&both, 0, Revisit::SIGNALED, false, DueReason::Reported),
-        (&both, 0, 7, true, DueReason::Failures),
-    ] {
-        row.depth = depth;
-        let mut revisit = Revisit { is_list: true, moved_in, due: T, ..Revisit::default() };
-        if failures {
-            let mut history = PageHistory::from_bytes(&[0; PageHistory::LEN]);
-            history.record_failure(1.0, false);
-            revisit.history = Some(history);
-        }
-        let fixed = config::Recrawl { policy: RecrawlPolicy::Fixed, ..settings(sets) };
-        assert_eq!(due_reason(&fixed, &row, &revisit), Some(reason));
-        assert_eq!(due_reason(&settings(sets), &row, &revisit), None, "no policy");
-    }
-    let adaptive = config::Recrawl { policy: RecrawlPolicy::Adaptive, ..settings(&[]) };
-    let revisit = Revisit { due: T, ..Revisit::default() };
-    row.depth = 1;
-    assert_eq!(due_reason(&adaptive, &row, &revisit), Some(DueReason::ChangeRate));
-    assert_eq!(due_reason(&adaptive, &row, &Revisit::default()), None);
 }
 
 /// The archive of the last capture is lost while the page is on its way.

@@ -5,6 +5,7 @@
 
 mod directory;
 pub mod disk_view;
+mod due_reason;
 mod hosts;
 mod sources;
 mod subject;

@@ -1,8 +1,9 @@
 //! The status of one URL: its outcome, or what it waits for.
 
 use super::disk_view;
+use super::due_reason::due_reason;
 use super::sources::Sources;
-use crate::crawldb::{DueReason, due_reason, refuse};
+use crate::crawldb::refuse;
 use crate::explain::{OriginFacts, disallowing_rule};
 use crate::messages::{Finder, LinkKind, QueueKey, Queued, Revisit, VisitInFlight};
 use crate::process::links::RejectingRule;
@@ -13,7 +14,7 @@ use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1::url_status::{self, Rule};
-use crivello_proto::v1::{self, ScopeRule, UrlFate, UrlStatus};
+use crivello_proto::v1::{ScopeRule, UrlFate, UrlStatus};
 
 /// Known facts about the host of the URL.
 pub struct AtHost<'a> {
@@ -140,16 +141,7 @@ fn recrawl(
     revisit: &Revisit,
     fetches: u32,
 ) -> url_status::Recrawl {
-    let due_reason = match due_reason(&sources.settings.live.recrawl, row, revisit) {
-        None => v1::DueReason::Unspecified,
-        Some(DueReason::Requested) => v1::DueReason::Requested,
-        Some(DueReason::Reported) => v1::DueReason::Reported,
-        Some(DueReason::Failures) => v1::DueReason::Failures,
-        Some(DueReason::SitemapsInterval) => v1::DueReason::SitemapsInterval,
-        Some(DueReason::SeedsInterval) => v1::DueReason::SeedsInterval,
-        Some(DueReason::Interval) => v1::DueReason::Interval,
-        Some(DueReason::ChangeRate) => v1::DueReason::ChangeRate,
-    };
+    let due_reason = due_reason(&sources.settings.live.recrawl, row, revisit);
     let (due, due_reason) = (revisit.due.0, due_reason.into());
     let Some(history) = revisit.history else {
         return url_status::Recrawl { fetches, due, due_reason, ..Default::default() };

@@ -1,6 +1,6 @@
 //! `crivello archive cat`: the records at an offset, or their payload.
 
-use super::files::{exit_of, open};
+use super::files::{exit_of, open, print_problem};
 use crate::exit::{CliError, Exit, usage};
 use crivello_archive::{ArchivedRecord, WarcVersion};
 use std::io::{self, BufRead, Write};
@@ -14,6 +14,10 @@ pub fn run(path: &Path, offset: u64, payload: bool) -> Result<Exit, CliError> {
     loop {
         let mut record = match warc.next_record() {
             Some(Ok(record)) if record.offset() == offset => record,
+            Some(Err(damage)) if is_found && damage.offset == offset => {
+                print_problem(&format!("{}: {damage}", path.display()));
+                return Ok(Exit::Damaged);
+            }
             _ if is_found => return Ok(Exit::Finished),
             Some(Err(damage)) => return Err(no_record(&damage.to_string())),
             Some(Ok(record)) => {
@@ -22,9 +26,9 @@ pub fn run(path: &Path, offset: u64, payload: bool) -> Result<Exit, CliError> {
             None => return Err(no_record("the file ends before it")),
         };
         is_found = true;
-        let exit = exit_of(path, write(&mut record, payload))?;
-        if exit != Exit::Finished {
-            return Ok(exit);
+        let written = write(&mut record, payload);
+        if written.is_err() {
+            return exit_of(path, written);
         }
     }
 }

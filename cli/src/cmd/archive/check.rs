@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::available_parallelism;
 
-/// What was found so far, in all files. Problems are printed at once.
+/// Counts over all files so far. Problems are printed at once.
 #[derive(Default)]
 struct Counts {
     records: AtomicU64,

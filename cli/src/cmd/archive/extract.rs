@@ -62,13 +62,11 @@ fn last_capture(files: &[PathBuf], url: &str, at: Option<&str>) -> Result<Option
             if !is_capture || head.uri("WARC-Target-URI") != Some(url) {
                 continue;
             }
-            let date = head.fields.get("WARC-Date").unwrap_or_default().to_owned();
-            let date = comparable(&date).to_owned();
-            let is_in_time =
-                at.map(comparable).is_none_or(|at| *date <= *at || date.starts_with(at));
-            if is_in_time && last.as_ref().is_none_or(|(before, _)| *before <= date) {
+            let date = comparable(head.fields.get("WARC-Date").unwrap_or_default());
+            let is_in_time = at.map(comparable).is_none_or(|at| date <= at || date.starts_with(at));
+            if is_in_time && last.as_ref().is_none_or(|(before, _)| before.as_str() <= date) {
                 let (offset, head) = (record.offset(), head.clone());
-                last = Some((date, Found { path: path.clone(), offset, head }));
+                last = Some((date.to_owned(), Found { path: path.clone(), offset, head }));
             }
         }
     }
@@ -112,7 +110,7 @@ fn copy_payload<R: BufRead>(record: &mut ArchivedRecord<'_, R>) -> io::Result<()
     out.flush()
 }
 
-/// A date of a record without what does not matter for the order: the zone, which is UTC.
+/// Returns a date of a record without its zone, which is UTC. Such dates compare as texts.
 fn comparable(date: &str) -> &str {
     date.trim_end_matches('Z')
 }

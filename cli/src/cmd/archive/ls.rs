@@ -3,7 +3,7 @@
 use super::files::{exit_of, open, print_problem, printable, warc_files};
 use crate::exit::{CliError, Exit};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
     let mut out = BufWriter::new(io::stdout().lock());
@@ -38,6 +38,6 @@ pub fn run(paths: &[PathBuf]) -> Result<Exit, CliError> {
             }
         }
     }
-    out.flush()?;
-    Ok(if is_damaged { Exit::Damaged } else { Exit::Finished })
+    let flushed = exit_of(Path::new("standard output"), out.flush())?;
+    Ok(if is_damaged { Exit::Damaged } else { flushed })
 }

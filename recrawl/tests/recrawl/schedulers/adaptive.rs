@@ -13,7 +13,7 @@ use crivello_recrawl::rate_meter::{RateCorrection, RateMeter};
 use crivello_recrawl::signal_stats::SignalStats;
 use crivello_recrawl::signals::SignalModel;
 use crivello_recrawl::threshold::ThresholdPolicy;
-use crivello_recrawl::threshold_history::{DuePass, Passed, ThresholdHistory, rescaled_due};
+use crivello_recrawl::threshold_history::{DuePass, DueRule, ThresholdHistory, rescaled_due};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -38,7 +38,7 @@ pub struct Agent {
 impl Agent {
     fn new(id: u64, (policy, budget): (ThresholdPolicy, f64), now: f64) -> Self {
         let threshold = ThresholdController::initial_threshold(10.0 * 24.0 * HOUR);
-        let passed = Passed { policy, threshold };
+        let passed = DueRule { policy, threshold };
         Self {
             id,
             controller: ThresholdController::new(budget),

@@ -76,7 +76,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .help("Finished URLs that wait for their next fetch; those held for other agents included")
         .read(|r, s| r.snapshot.recrawl.iter().for_each(|recrawl| s.one(recrawl.scheduled))),
     gauge("crivello_recrawl_queued", "URLs")
-        .help("Queued URLs that were fetched before")
+        .help("Queued URLs that were answered before")
         .read(|r, s| r.snapshot.recrawl.iter().for_each(|recrawl| s.one(recrawl.queued))),
     counter("crivello_recrawl_visits_total", "visits")
         .labels(&["result"])
