@@ -241,6 +241,7 @@ impl Bench {
                     kind,
                     finder,
                     priority: PRIORITY_DEFAULT,
+                    listed_by: None,
                 });
                 n_held += 1;
             }

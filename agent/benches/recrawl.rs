@@ -206,7 +206,7 @@ impl Agent {
         let url = CrawlUrl::parse(&text).expect("a URL");
         let (host, hash) = (self.hasher.host_key(url.host()), self.hasher.url(&url));
         let (kind, finder, priority) = (LinkKind::Page, Finder::SEED, PRIORITY_DEFAULT);
-        Found { url, host, hash, depth: 1, redirects: 0, kind, finder, priority }
+        Found { url, host, hash, depth: 1, redirects: 0, kind, finder, priority, listed_by: None }
     }
 
     /// Lets time pass: queues what is due, fetches it, and goes on with the passes.

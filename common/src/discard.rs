@@ -92,7 +92,7 @@ closed_set! {
 
 impl Discard {
     /// Returns true if a URL that is refused for this reason is not marked as seen: there may be
-    /// room for it when it is found again.
+    /// room for it when it is found again, or another page may link to it.
     #[must_use]
     pub const fn is_for_now(self) -> bool {
         matches!(
@@ -101,6 +101,7 @@ impl Discard {
                 | Self::TooManyUnresolvedHosts
                 | Self::HostQueueFull
                 | Self::DomainQueueFull
+                | Self::ForeignInSitemap
         )
     }
 

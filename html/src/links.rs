@@ -62,6 +62,8 @@ closed_set! {
         SitemapVideo => "sitemap/video",
         /// `xhtml:link` of a sitemap: the page in another language, or for other devices.
         SitemapAlternate => "sitemap/alternate",
+        /// `Sitemap` of a robots.txt.
+        RobotsTxt => "robots.txt",
         /// RSS or Atom.
         Feed => "feed",
         /// `/favicon.ico`, which browsers request for a page that declares no icon.
@@ -74,6 +76,25 @@ impl LinkSource {
     #[must_use]
     pub const fn is_entry(self) -> bool {
         matches!(self, Self::Sitemap | Self::Feed)
+    }
+
+    /// Returns the value of `link.kind` in expressions.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Anchor | Self::Area => "anchor",
+            Self::Frame => "frame",
+            Self::Canonical => "canonical",
+            Self::Alternate | Self::SitemapAlternate => "alternate",
+            Self::Sequence => "sequence",
+            Self::Refresh | Self::Location => "redirect",
+            Self::Image | Self::SitemapImage | Self::Favicon => "image",
+            Self::SitemapVideo => "video",
+            Self::Object => "object",
+            Self::Script => "script",
+            Self::Sitemap | Self::RobotsTxt => "sitemap",
+            Self::Feed => "feed",
+        }
     }
 }
 

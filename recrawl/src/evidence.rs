@@ -64,8 +64,8 @@ pub enum ChangeSeen {
     /// The page is unchanged, or the server answered 304.
     Unchanged,
     /// The page has changed at least once. `age` is the time since its last change in seconds, if the
-    /// server gives a date that was true so far. An age below a minute, or beyond the last visit, is
-    /// not used.
+    /// server gives a date. It is believed, unless it is below a minute, as of pages that are made for each
+    /// request, or before the last visit.
     Changed {
         /// Time since the last change, in seconds.
         age: Option<f64>,

@@ -16,6 +16,8 @@ use crate::threshold::ThresholdPolicy;
 const REMEMBERED_RATIO: f64 = 1.02;
 /// Ratio to the threshold of the last pass above which another one has to begin.
 const PASS_RATIO: f64 = 1.05;
+/// Ratio to the threshold of the last pass above which the next one should begin at once.
+const FAR_RATIO: f64 = 1.2;
 /// Number of thresholds remembered.
 const PERIODS_MAX: usize = 64;
 
@@ -106,6 +108,13 @@ impl ThresholdHistory {
         let is_due = before.policy != after.policy
             || is_apart(after.threshold, before.threshold, PASS_RATIO);
         is_due.then_some(DuePass { began: now, before, after })
+    }
+
+    /// Returns true if the threshold is far from that of the last pass, or the policy has changed.
+    #[must_use]
+    pub fn is_far_off(&self, policy: &ThresholdPolicy) -> bool {
+        self.passed.policy != *policy
+            || is_apart(self.threshold(), self.passed.threshold, FAR_RATIO)
     }
 
     /// Ends a pass.

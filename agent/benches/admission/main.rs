@@ -23,6 +23,7 @@ use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::fields::link::ParentRecord;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
+use crivello_html::{ExtractedLink, LinkSource};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +88,12 @@ fn counted(agent: &mut Agent, pages: &[WebPage]) {
 
 #[inline(never)]
 fn collect_links(rules: &LinkRules, page: &WebPage, parent: Parent) -> (Vec<Found>, DiscardTally) {
-    let hrefs = page.hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+    let hrefs = page.hrefs.iter().map(|href| ExtractedLink {
+        href,
+        kind: LinkKind::Page,
+        source: LinkSource::Anchor,
+        nofollow: false,
+    });
     black_box(rules.collect(&page.base, hrefs, parent))
 }
 
@@ -147,6 +153,7 @@ impl Agent {
             url: &page.url,
             status: 200,
             bytes: 17_000,
+            n_links: page.hrefs.len(),
             text_length: 0,
             language: "und",
         };

@@ -110,5 +110,6 @@ fn url(host: u32, n: u32) -> Found {
         kind: LinkKind::Page,
         finder: Finder::SEED,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }
 }

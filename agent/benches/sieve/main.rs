@@ -149,6 +149,7 @@ fn found(host: usize, n: u32) -> Found {
         kind: LinkKind::Page,
         finder: Finder::SEED,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }
 }
 

@@ -167,25 +167,26 @@ impl ReplicationEngine {
         let replicas = self.store_all_as_owner(store, encoded, None, open.facts, now)?;
         let stored = open.facts.facts.split_off(first);
         for fact in stored {
-            match fact {
-                Fact::Queued { host, name, url } if url.attempts == 0 => {
-                    let (depth, kind, hash, finder) = (url.depth, url.kind, url.hash, url.finder);
-                    let (redirects, priority) = (url.redirects, url.queue_key.priority);
-                    let url = CrawlUrl::from_parts(url.origin, &name, &url.path);
-                    open.pages.found.push(Found {
-                        url,
-                        host,
-                        hash,
-                        depth,
-                        redirects,
-                        kind,
-                        finder,
-                        priority,
-                    });
-                }
+            let (host, name, url, listed_by) = match fact {
+                Fact::Queued { host, name, url } if url.attempts == 0 => (host, name, url, None),
+                Fact::Listed { host, name, url, sitemap } => (host, name, url, Some(sitemap)),
                 // Already noted as a fact of this commit.
-                fact => open.facts.facts.push(fact),
-            }
+                fact => {
+                    open.facts.facts.push(fact);
+                    continue;
+                }
+            };
+            open.pages.found.push(Found {
+                url: CrawlUrl::from_parts(url.origin, &name, &url.path),
+                host,
+                hash: url.hash,
+                depth: url.depth,
+                redirects: url.redirects,
+                kind: url.kind,
+                finder: url.finder,
+                priority: url.queue_key.priority,
+                listed_by,
+            });
         }
         Ok(replicas)
     }
@@ -217,11 +218,13 @@ impl ReplicationEngine {
                 continue;
             }
             let replicated = self.become_owner(store, group, now)?;
+            // Replicas get a listed URL once it is admitted, as a change.
+            let is_copied = !replicated && !matches!(fact, Fact::Listed { .. });
             for &holder in
                 self.ownership.replicas(group).iter().filter(|&&holder| Some(holder) != except)
             {
                 replicas.insert(holder);
-                if !replicated && !self.is_in_sync(store, group, holder)? {
+                if is_copied && !self.is_in_sync(store, group, holder)? {
                     by_agent.entry(holder).or_default().push(bytes.clone());
                 }
             }

@@ -66,8 +66,9 @@ impl ReplicationEngine {
                 }
                 match owner {
                     None => page.links.push(link),
-                    // It was sent earlier: it is acknowledged, or the earlier page waits for it.
-                    Some(_) if self.recently_sent.touch(link.key()) => {
+                    // It was sent earlier: it is acknowledged, or the earlier page waits for it. A
+                    // listed link does not count, because its owner may refuse it.
+                    Some(_) if link.listed_by.is_none() && self.recently_sent.touch(link.key()) => {
                         Traced::sent_before(&tracer, &link, page, now);
                     }
                     Some(owner) => {

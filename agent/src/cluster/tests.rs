@@ -147,7 +147,17 @@ fn found(url: &str) -> Found {
     let hasher = KeyedHasher::with_public_key();
     let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
     let (kind, finder) = (LinkKind::Page, Finder::SEED);
-    Found { url, host, hash, depth: 1, redirects: 0, kind, finder, priority: PRIORITY_DEFAULT }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 1,
+        redirects: 0,
+        kind,
+        finder,
+        priority: PRIORITY_DEFAULT,
+        listed_by: None,
+    }
 }
 
 /// Rows of two agents arrive in one commit. What the second one brings goes to the first, too, although

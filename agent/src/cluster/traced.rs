@@ -165,7 +165,7 @@ pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
     }
     for fact in facts {
         match fact {
-            Fact::Queued { host, url, .. } => {
+            Fact::Queued { host, url, .. } | Fact::Listed { host, url, .. } => {
                 let url = UrlKey { group: host.group, url: url.hash };
                 if tracer.sampled(url).is_some() {
                     tracer.queued(url, now, Since::Reported);

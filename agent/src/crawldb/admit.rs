@@ -45,6 +45,7 @@ impl CrawlDb {
                 }
             }
         }
+        self.cross_submission.forget();
         for &url in refused_for_now.keys() {
             self.sieve.forget_url(url);
         }
@@ -80,13 +81,19 @@ impl CrawlDb {
         if self.blocked_hosts.has(url.url.host()) {
             return Ok(Some(Discard::Blocked));
         }
-        let frontier = &mut self.frontier;
-        let group = frontier.groups.row(url.host.group)?;
-        let host = frontier.hosts.get(url.host);
+        let host = self.frontier.hosts.get(url.host);
         if host.is_some_and(|entry| !entry.is_named(url.host, url.url.host())) {
             return Ok(Some(Discard::HostKeyTaken));
         }
-        let host = host.map(|entry| &entry.row);
+        if let Some(sitemap) = &url.listed_by {
+            let of = (url.host, url.url.host(), url.url.origin());
+            if !self.cross_submission.permits(&self.frontier, of, sitemap)? {
+                return Ok(Some(Discard::ForeignInSitemap));
+            }
+        }
+        let frontier = &mut self.frontier;
+        let group = frontier.groups.row(url.host.group)?;
+        let host = frontier.hosts.get(url.host).map(|entry| &entry.row);
         if let Some(reason) = host.and_then(|host| host.closed) {
             return Ok(Some(reason));
         }

@@ -127,7 +127,7 @@ impl CrawlDb {
             && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
         {
             if waits {
-                self.frontier.requeue(batch, page.host, row);
+                self.frontier.requeue(batch, page.host, &row.unconditional());
             }
             return Ok(None);
         }
@@ -147,13 +147,12 @@ impl CrawlDb {
         } else if waits {
             self.frontier.finish_url(batch, page.host, row, &outcome)?;
         }
-        // Only successes count towards the limits: anyone can link to URLs that do not exist. A page that
-        // was there before counts once.
-        let (bytes, answered) = match page.end {
-            PageEnd::Response { bytes, status, .. } => (Some(bytes), is_success(status)),
-            _ => (None, false),
+        let bytes = match page.end {
+            PageEnd::Response { bytes, .. } => Some(bytes),
+            _ => None,
         };
-        let counts = answered && !was_success(row);
+        let answered = is_counted(&page.end);
+        let counts = answered && !row.is_counted();
         let useful = is_useful(page, row);
         self.frontier.hosts.change(page.host, |entry| {
             entry.row.score =
@@ -192,6 +191,10 @@ impl CrawlDb {
                 })
                 .flatten(),
         };
+        let revisit = revisit.map(|mut revisit| {
+            revisit.is_counted |= is_counted(&page.end);
+            revisit
+        });
         let finished = |by, revisit: Option<Box<Revisit>>| {
             let url = Queued { revisit, ..row.clone() };
             Some(Arc::new(FinishedUrl { by, name: page.name.clone(), url }))
@@ -297,8 +300,7 @@ fn is_useful(page: &Page, row: &Queued) -> Option<bool> {
     }
 }
 
-/// Returns true if the last capture of a URL was a success, which is counted.
-fn was_success(row: &Queued) -> bool {
-    let capture = row.revisit.as_ref().and_then(|revisit| revisit.capture);
-    capture.is_some_and(|capture| is_success(capture.status))
+/// Returns true if a URL counts as a page of its host and domain: anyone can link to URLs that do not exist.
+fn is_counted(end: &PageEnd) -> bool {
+    matches!(end, PageEnd::Response { status, .. } if is_success(*status))
 }

@@ -35,16 +35,20 @@ const EARLY: f64 = 0.05;
 /// Number of pages whose rates are added up in a pass. If there are more, a random share of them stands for
 /// all: the error of the sum is below 1 %, and adding one up takes some 30 µs.
 const PAGES_ADDED_UP: u64 = 20_000;
-/// Minimum pause between two passes, as a multiple of the duration of a pass.
+/// Minimum pause between two passes, as a multiple of the duration of a pass; one duration if the threshold
+/// in force is far from that of the last pass.
 const PASS_PAUSE_FACTOR: u32 = 20;
 
 /// A pass over all keys.
 #[derive(Debug)]
 struct Pass {
     begun: Timestamp,
-    number: u32,
+    mark: u16,
     from: Vec<u8>,
     moves: Option<DuePass>,
+    /// True if it looks for due times that other agents have stored, by a threshold or bounds that are not
+    /// in force any more.
+    checks_all: bool,
     sums: DemandSums,
     n_pages: u64,
     /// Share of the pages whose rates are added up.
@@ -57,6 +61,8 @@ pub struct DueScan {
     /// First key that was skipped because its group is closed.
     first_skipped: Option<[u8; keys::DUE]>,
     pass: Option<Pass>,
+    /// True if a group was opened since the last pass began: its due times were left out.
+    is_opened: bool,
     /// End of the last pass, the number of pages then, and its duration.
     passed: Option<(Timestamp, u64, Duration)>,
 }
@@ -71,6 +77,7 @@ struct DueUrl {
 impl DueScan {
     /// Makes the next scan include skipped URLs, because a group was opened.
     pub fn rescan(&mut self, frontier: &mut Frontier) {
+        self.is_opened = true;
         if let Some(first) = self.first_skipped.take() {
             frontier.due.include(first, Timestamp::ZERO);
         }
@@ -147,7 +154,8 @@ impl DueScan {
             // Also without pages: the threshold waits for the reports of all agents.
             None => true,
             Some((at, before, took)) => {
-                now.since(at) >= recrawl.pass_pause().max(PASS_PAUSE_FACTOR * took)
+                let factor = if recrawl.is_rule_far_off() { 1 } else { PASS_PAUSE_FACTOR };
+                now.since(at) >= recrawl.pass_pause().max(factor * took)
                     || n_pages as f64 > GROWTH * before as f64 + 10.0
             }
         };
@@ -166,9 +174,10 @@ impl DueScan {
         let mut pass = self.pass.take().unwrap_or_else(|| Pass {
             begun: now,
             share: (PAGES_ADDED_UP as f64 / frontier.totals.scheduled.max(1) as f64).min(1.0),
-            number: recrawl.next_pass(),
+            mark: recrawl.next_pass(),
             from: Vec::new(),
             moves: recrawl.begin_pass(now),
+            checks_all: std::mem::take(&mut self.is_opened),
             sums: DemandSums::default(),
             n_pages: 0,
         });
@@ -184,7 +193,7 @@ impl DueScan {
         for DueUrl { at, url, outcome } in rows {
             let Some((outcome, page, revisit)) = parts(outcome.as_ref(), at) else { continue };
             // One that was moved to a later time is met again.
-            let is_done = revisit.moved_in == pass.number;
+            let is_done = revisit.moved_in == pass.mark;
             if is_done || is_shut(url.group) || !recrawl.follows_threshold(revisit, &page.url) {
                 continue;
             }
@@ -192,10 +201,11 @@ impl DueScan {
                 recrawl.count(revisit, &mut pass.sums);
             }
             pass.n_pages += 1;
-            if let Some(due) =
-                pass.moves.as_ref().and_then(|moves| recrawl.moved_due(moves, revisit, now))
-            {
-                let revisit = Revisit { moved_in: pass.number, ..revisit.clone() };
+            let moves = pass.moves.as_ref();
+            let due = moves.and_then(|moves| recrawl.moved_due(moves, revisit, now));
+            let sooner = || pass.checks_all.then(|| recrawl.sooner_due(revisit, now)).flatten();
+            if let Some(due) = due.or_else(sooner) {
+                let revisit = Revisit { moved_in: pass.mark, ..revisit.clone() };
                 let moved = with_due(outcome, page, &revisit, due);
                 frontier.forget_due(batch, url, outcome);
                 frontier.store_outcome(batch, url, &moved);

@@ -79,7 +79,7 @@ impl Frontier {
         self.hosts.change(host, |entry| entry.row.robots = true);
     }
 
-    /// Returns the robots rows of a host that is in memory.
+    /// Returns the robots rows of a host that is in memory, as of the last commit.
     pub fn read_robots(&self, host: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
         let mut robots = Vec::new();
         if self.hosts.get(host).is_some_and(|entry| entry.row.robots) {

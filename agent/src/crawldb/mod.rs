@@ -18,6 +18,7 @@ mod admit;
 mod blocked_hosts;
 mod changes;
 mod commit;
+mod cross_submission;
 mod drop_queue;
 mod due;
 mod frontier;
@@ -68,6 +69,7 @@ use crivello_common::metrics::Timer;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use crivello_recrawl::demand::DemandReport;
+use cross_submission::CrossSubmission;
 use due::DueScan;
 use frontier::{DueCursor, Frontier};
 use group_jobs::GroupJobs;
@@ -101,6 +103,7 @@ pub struct CrawlDb {
     group_jobs: GroupJobs,
     refetch: Refetch,
     blocked_hosts: BlockedHosts,
+    cross_submission: CrossSubmission,
     reorder: Reorder,
     recrawl: RecrawlState,
     due: DueScan,
@@ -146,6 +149,7 @@ impl CrawlDb {
             group_jobs: GroupJobs::read(&disk)?,
             refetch: Refetch::read(&disk, hasher)?,
             blocked_hosts: BlockedHosts::of(&settings.live),
+            cross_submission: CrossSubmission::of(&settings.live),
             reorder: Reorder::read(&disk, &settings.live.links.priority)?,
             recrawl: RecrawlState::read(&disk, &settings.live.recrawl)?,
             due: DueScan::default(),
@@ -498,6 +502,7 @@ impl CrawlDb {
         self.frontier.limits = settings.limits.clone();
         self.server.reconfigure(&settings.politeness);
         self.blocked_hosts.reconfigure(settings);
+        self.cross_submission = CrossSubmission::of(settings);
         self.reorder.reconfigure(&settings.links.priority);
         self.recrawl.reconfigure(&settings.recrawl);
     }

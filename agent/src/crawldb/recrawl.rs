@@ -41,6 +41,8 @@ const FAILURE_WAITS_MAX: u32 = 64;
 /// multiple of the shortest interval.
 const PASS_PAUSE_MAX: Duration = Duration::from_secs(60);
 const PASS_INTERVALS: u32 = 5;
+/// Ratio of an interval to that by the threshold in force above which it is clearly too long.
+const LATE_RATIO: f64 = 1.05;
 /// Time between two fetches of a list that has no interval of its own.
 const LISTS_INTERVAL: Duration = Duration::from_secs(86_400);
 /// Time over which hinted visits are averaged, as a multiple of that between two fetches of a list.
@@ -300,6 +302,7 @@ impl RecrawlState {
         Revisit {
             generation: before.generation,
             was_answered: before.was_answered,
+            is_counted: before.is_counted,
             due,
             moved_in: 0,
             history: Some(history),
@@ -476,9 +479,15 @@ impl RecrawlState {
         (PASS_INTERVALS * self.settings.interval_min).clamp(Duration::from_secs(1), PASS_PAUSE_MAX)
     }
 
-    /// Returns the number of the next pass.
-    pub const fn next_pass(&self) -> u32 {
-        (self.n_reports as u32).wrapping_add(1)
+    /// Returns the mark of the next pass.
+    pub const fn next_pass(&self) -> u16 {
+        Revisit::pass_mark((self.n_reports as u32).wrapping_add(1))
+    }
+
+    /// Returns true if the threshold or the policy has changed so much that a pass should not wait for the
+    /// end of its pause.
+    pub fn is_rule_far_off(&self) -> bool {
+        self.past.is_far_off(&self.policy)
     }
 
     /// Begins to move due times to the threshold and the policy in force, if these have changed.
@@ -506,6 +515,19 @@ impl RecrawlState {
         let stored = seconds(revisit.due);
         let due = rescaled_due(seconds(now), history.last_fetch(), stored, before, after);
         Some(timestamp(due)).filter(|due| *due != revisit.due)
+    }
+
+    /// Returns a sooner due time of a page whose stored one is clearly later than by the threshold in force:
+    /// another agent stored it, which had another one. What is left of the wait becomes shorter in
+    /// proportion, so that pages do not fall due all at once.
+    pub fn sooner_due(&self, revisit: &Revisit, now: Timestamp) -> Option<Timestamp> {
+        let history = revisit.history.filter(|_| !revisit.is_set_by_hint())?;
+        let last = history.last_fetch();
+        let (stored, present) =
+            (seconds(revisit.due) - last, seconds(self.due_now(revisit)?) - last);
+        let due =
+            || timestamp(rescaled_due(seconds(now), last, seconds(revisit.due), stored, present));
+        (stored > present * LATE_RATIO).then(due).filter(|due| *due < revisit.due)
     }
 
     /// Returns true if the due time of a page follows from the threshold.

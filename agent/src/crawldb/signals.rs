@@ -2,7 +2,7 @@
 
 use super::CrawlDb;
 use super::due::with_due;
-use crate::messages::{ChangeSignal, Commit, Page, SignalSource};
+use crate::messages::{ChangeSignal, Commit, Page, Revisit, SignalSource};
 use crate::storage::values::{Seen, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
 use crivello_common::hash::UrlKey;
@@ -28,8 +28,8 @@ impl CrawlDb {
         };
         let finished: BTreeSet<UrlKey> = pages.iter().filter_map(|(page, _)| key(page)).collect();
         signals.retain(|signal| !finished.contains(&signal.url));
-        // Of several hints for one URL the last counts.
-        signals.sort_by_key(|signal| signal.url);
+        // Of several hints for one URL the last counts, but a person comes first.
+        signals.sort_by_key(|signal| (signal.url, signal.source == SignalSource::Person));
         let rows: Vec<_> = signals.iter().map(|signal| keys::seen(signal.url)).collect();
         let mut outcomes = BTreeMap::new();
         self.frontier.disk.get_sorted(Family::Seen, &rows, |i, value| {
@@ -61,6 +61,7 @@ impl CrawlDb {
         else {
             return Ok(None);
         };
+        let revisit = Revisit { is_counted: outcome.is_counted(), ..revisit };
         let moved = with_due(outcome, page, &revisit, revisit.due);
         self.frontier.forget_due(batch, signal.url, outcome);
         self.frontier.store_outcome(batch, signal.url, &moved);

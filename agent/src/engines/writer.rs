@@ -19,6 +19,7 @@ use crate::storage::{Database, DiskError};
 use crate::url_tracing::CommitTrace;
 use crivello_archive::ArchiveError;
 use crivello_common::time::Timestamp;
+use crivello_recrawl::demand::DemandReport;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -110,6 +111,8 @@ pub struct Writer {
     blocks_reported: Option<u64>,
     /// True if a full sieve was reported.
     sieve_reported: bool,
+    /// Last report of the demand, if the agent is alone.
+    own_demand: Option<DemandReport>,
     /// Reason why the scheduler starts no more visits.
     idle: Option<Ended>,
 }
@@ -146,6 +149,7 @@ impl Writer {
             seeds_ended: false,
             blocks_reported: None,
             sieve_reported: false,
+            own_demand: None,
             idle: None,
         }
     }
@@ -153,6 +157,7 @@ impl Writer {
     /// Runs until the crawl is over, then closes the archive and the database.
     pub fn run(mut self) {
         self.report_totals();
+        self.publish_missing_files();
         self.publish_oldest_original(&self.shared.live.latest().live.archive);
         let end = self.work().and_then(|how| {
             let saves = !self.shared.lifecycle.abandoned.load(Relaxed);

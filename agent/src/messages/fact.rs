@@ -23,6 +23,18 @@ pub enum Fact {
         /// order of arrival.
         url: Queued,
     },
+    /// A sitemap on another host lists a URL, which waits to be fetched if the robots.txt of its own host
+    /// names that sitemap. Only the owner of the group has it, and decides.
+    Listed {
+        /// The host of the URL.
+        host: HostKey,
+        /// The host's name.
+        name: Arc<str>,
+        /// The URL, as in [`Self::Queued`].
+        url: Queued,
+        /// URL of the sitemap.
+        sitemap: Arc<str>,
+    },
     /// A URL has been fetched, or has failed or been discarded for good.
     Done {
         /// The key of the URL.
@@ -77,6 +89,7 @@ impl Fact {
         match self {
             Self::Done { url, .. } | Self::Signal(ChangeSignal { url, .. }) => url.group,
             Self::Queued { host, .. }
+            | Self::Listed { host, .. }
             | Self::Host { host, .. }
             | Self::HostRequest(HostRequest { host, .. })
             | Self::Robots { host, .. } => host.group,
@@ -91,6 +104,9 @@ impl Fact {
                 Self::Queued { name, url, .. } => {
                     let revisit = url.revisit.as_ref().map_or(0, |revisit| revisit.weight());
                     name.len() + url.path.len() + revisit
+                }
+                Self::Listed { name, url, sitemap, .. } => {
+                    name.len() + url.path.len() + sitemap.len()
                 }
                 Self::Done { outcome, .. } => outcome.weight(),
                 Self::Host { name, evidence, .. } => {

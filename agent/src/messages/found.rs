@@ -4,6 +4,7 @@ use super::Finder;
 use crivello_common::hash::{HostKey, UrlHash, UrlKey};
 use crivello_common::url::CrawlUrl;
 use crivello_html::LinkKind;
+use std::sync::Arc;
 
 /// URL on its way to the sieve: a seed, a link of a stored page, or a URL from a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub struct Found {
     pub finder: Finder,
     /// Priority within its host's queue, from 0 to 254; smaller ones are fetched first.
     pub priority: u8,
+    /// URL of the sitemap on another host that lists it: it is admitted only if the robots.txt of its
+    /// own host names that sitemap. `None` for any other link.
+    pub listed_by: Option<Arc<str>>,
 }
 
 impl Found {

@@ -2,9 +2,9 @@
 
 use super::LastCapture;
 use crivello_common::time::Timestamp;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 /// The oldest captures that are originals of new revisits. Earlier ones are in files that are deleted before
 /// these revisits. Clones share it.
@@ -18,6 +18,8 @@ struct Oldest {
     at: AtomicU64,
     /// Serial number of the first archive file.
     file: AtomicU32,
+    /// Serial numbers of archive files that were missing at the start, in order.
+    missing: OnceLock<Vec<u32>>,
 }
 
 impl OldestOriginal {
@@ -26,6 +28,12 @@ impl OldestOriginal {
     pub fn set(&self, at: Timestamp, file: u32) {
         self.0.file.store(file, Relaxed);
         self.0.at.store(at.0, Relaxed);
+    }
+
+    /// Sets the serial numbers of archive files that somebody has deleted, in order. Later calls change
+    /// nothing.
+    pub fn set_missing(&self, files: Vec<u32>) {
+        let _ = self.0.missing.set(files);
     }
 
     /// Returns true if a new revisit may refer to a capture of this time in the own archive.
@@ -39,6 +47,10 @@ impl OldestOriginal {
     #[must_use]
     pub fn permits_capture(&self, capture: &LastCapture) -> bool {
         let is_young = |(file, _)| file >= self.0.file.load(Relaxed);
+        let missing = self.0.missing.get().map_or(&[][..], Vec::as_slice);
+        if capture.record.is_some_and(|(file, _)| missing.binary_search(&file).is_ok()) {
+            return false;
+        }
         match self.0.at.load(Relaxed) {
             0 => true,
             u64::MAX => false,
@@ -63,6 +75,10 @@ mod tests {
         let [own, other] = [Some((3, 99)), None].map(capture);
         let oldest = OldestOriginal::default();
         assert!(oldest.permits_capture(&own) && oldest.permits_capture(&other));
+        let gone = OldestOriginal::default();
+        gone.set_missing(vec![1, 3, 7]);
+        assert!(!gone.permits_capture(&own) && gone.permits_capture(&other));
+        assert!(gone.permits_capture(&capture(Some((4, 99)))));
         oldest.set(Timestamp::from_secs(9), 3);
         assert!(oldest.permits_capture(&own) && !oldest.permits_capture(&other));
         assert!(

@@ -16,12 +16,15 @@ pub struct Revisit {
     pub generation: u32,
     /// True if a fetch had a response, so that limits count the URL as a page.
     pub was_answered: bool,
+    /// True if it counts as a page of its host and domain, because a fetch was a success.
+    pub is_counted: bool,
     /// Time in whole seconds at which a finished URL is queued again, or at which a queued URL was; zero
     /// for never.
     pub due: Timestamp,
-    /// Number of the pass that moved the due time last, so that no pass moves it twice; 0 for none, and
-    /// [`Self::REQUESTED`] or [`Self::SIGNALED`] if a hint set it: then no pass moves it.
-    pub moved_in: u32,
+    /// Mark of the pass that moved the due time last ([`Self::pass_mark`]), so that no pass moves it
+    /// twice; 0 for none, and [`Self::REQUESTED`] or [`Self::SIGNALED`] if a hint set it: then no pass moves
+    /// it.
+    pub moved_in: u16,
     /// Evidence of the fetches so far about the page; `None` until the first one with a response.
     pub history: Option<PageHistory>,
     /// The lower half of the fingerprint of the last content.
@@ -75,15 +78,25 @@ const WAS_ANSWERED: u8 = 128;
 
 impl Revisit {
     /// Value of `moved_in` of a page that a person asked for.
-    pub const REQUESTED: u32 = u32::MAX;
+    pub const REQUESTED: u16 = 1;
 
     /// Value of `moved_in` of a page that a sitemap or feed made due sooner.
-    pub const SIGNALED: u32 = Self::REQUESTED - 1;
+    pub const SIGNALED: u16 = 2;
+
+    /// Number of marks of passes: with them, `moved_in` takes two bytes on disk.
+    const PASS_MARKS: u32 = (1 << 14) - 3;
+
+    /// Returns the mark of a pass. The pass after 16,381 others has the same one, and leaves a page out that
+    /// no pass has moved since.
+    #[must_use]
+    pub const fn pass_mark(pass: u32) -> u16 {
+        3 + (pass % Self::PASS_MARKS) as u16
+    }
 
     /// Returns true if a hint set the due time.
     #[must_use]
     pub const fn is_set_by_hint(&self) -> bool {
-        self.moved_in >= Self::SIGNALED
+        matches!(self.moved_in, Self::REQUESTED | Self::SIGNALED)
     }
 
     /// Returns the state of the URL as it is queued for its next fetch. `was_answered` is true if the last
@@ -132,7 +145,8 @@ impl Revisit {
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
         let mut w = RowWriter(Vec::with_capacity(64));
-        w.byte(flags).number(u64::from(self.generation)).number(self.due.as_secs());
+        let generation = u64::from(self.generation) << 1 | u64::from(self.is_counted);
+        w.byte(flags).number(generation).number(self.due.as_secs());
         w.number(u64::from(self.moved_in));
         if let Some(history) = &self.history {
             w.rest(&history.to_bytes());
@@ -141,7 +155,7 @@ impl Revisit {
             w.rest(&content.to_be_bytes());
         }
         if let Some(LastCapture { by, at, status, .. }) = self.capture {
-            w.number(u64::from(by.0)).number(at.0).number(u64::from(status));
+            w.number(u64::from(by.0)).number(at.0).byte(status_byte(status));
         }
         if let Some((serial, offset)) = record {
             w.number(u64::from(serial)).number(offset);
@@ -161,9 +175,14 @@ impl Revisit {
         if has(HAS_RECORD) && !has(HAS_CAPTURE) {
             return None;
         }
-        let mut revisit =
-            Self { generation: r.small()?, due: read_seconds(&mut r)?, ..Self::default() };
-        revisit.moved_in = r.small()?;
+        let generation = r.number()?;
+        let mut revisit = Self {
+            generation: u32::try_from(generation >> 1).ok()?,
+            is_counted: generation & 1 == 1,
+            due: read_seconds(&mut r)?,
+            moved_in: r.small()?,
+            ..Self::default()
+        };
         (revisit.is_list, revisit.was_answered) = (has(IS_LIST), has(WAS_ANSWERED));
         if has(HAS_HISTORY) {
             revisit.history = Some(PageHistory::from_bytes(&r.array()?));
@@ -172,7 +191,8 @@ impl Revisit {
             revisit.content = Some(u64::from_be_bytes(r.array()?));
         }
         if has(HAS_CAPTURE) {
-            let (by, at, status) = (AgentId(r.small()?), Timestamp(r.number()?), r.small()?);
+            let (by, at) = (AgentId(r.small()?), Timestamp(r.number()?));
+            let status = STATUS_MIN + u16::from(r.byte()?);
             let record = match has(HAS_RECORD) {
                 true => Some((r.small()?, r.number()?)),
                 false => None,
@@ -197,6 +217,13 @@ pub fn usable_validator(text: &[u8]) -> Option<Box<str>> {
         && text.len() <= VALIDATOR_MAX
         && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
     std::str::from_utf8(text).ok().filter(|_| is_usable).map(Into::into)
+}
+
+/// Status of which the byte is 0. Captures of pages have one from 200 to 399.
+const STATUS_MIN: u16 = 200;
+
+fn status_byte(status: u16) -> u8 {
+    u8::try_from(status.saturating_sub(STATUS_MIN)).unwrap_or(u8::MAX)
 }
 
 fn read_validator(r: &mut RowReader<'_>) -> Option<Box<str>> {
@@ -224,16 +251,17 @@ mod tests {
             signals: SignalModel::NONE,
             weight: 1.0,
         };
-        let at = Timestamp(1_700_000_000_123_456);
+        let (by, at) = (AgentId(127), Timestamp(1_700_000_000_123_456));
         Revisit {
-            generation: 7,
+            generation: 8_191,
             was_answered: true,
-            moved_in: 900,
-            due: Timestamp::from_secs(1_700_086_400),
+            is_counted: true,
+            moved_in: Revisit::pass_mark(u32::MAX),
+            due: Timestamp::from_secs(4_700_086_400),
             history: Some(PageHistory::first(1.7e9, &FirstHints::default(), &context)),
             content: Some(1 << 63),
             is_list: true,
-            capture: Some(LastCapture { by: AgentId(3), at, status: 200, record: Some((4, 99)) }),
+            capture: Some(LastCapture { by, at, status: 301, record: Some((16_383, 1 << 30)) }),
             validators: Validators {
                 etag: Some("W/\"a\"".into()),
                 last_modified: Some("Tue, 14 Nov 2023 22:13:20 GMT".into()),
@@ -254,6 +282,16 @@ mod tests {
         }
         let plain = Revisit { validators: Validators::default(), ..whole() };
         assert!(plain.encode().len() <= 60, "{} bytes", plain.encode().len());
+    }
+
+    #[test]
+    fn passes_and_hints_have_marks_of_their_own() {
+        let marks = [0, 1, 16_380, 16_381, u32::MAX].map(Revisit::pass_mark);
+        assert_eq!(marks[..4], [3, 4, 16_383, 3]);
+        for moved_in in marks {
+            assert!(!Revisit { moved_in, ..Revisit::default() }.is_set_by_hint());
+            assert!(moved_in < 1 << 14);
+        }
     }
 
     #[test]

@@ -113,12 +113,6 @@ impl Duplicates {
         &self.oldest_original
     }
 
-    /// Returns the disk with the rows of the payloads.
-    #[must_use]
-    pub fn disk(&self) -> &Database {
-        &self.disk
-    }
-
     /// Removes the claim of `digest`, whose page has been committed.
     pub fn settle(&self, digest: &ContentDigest) {
         self.on_their_way.remove(digest);

@@ -7,9 +7,8 @@
 //! - *State:* buffers, the link rules in force, payloads that are not committed yet.
 //! - *Does not know:* the clock, threads, queues.
 //! - *Errors:* none. A failed look-up of a duplicate is logged, and the page is archived as if it
-//!   were new. A failed look-up of a robots.txt is logged, and permits nothing.
+//!   were new.
 
-mod cross_submission;
 pub mod duplicates;
 pub mod links;
 mod response;

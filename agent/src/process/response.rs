@@ -1,14 +1,12 @@
 //! Processing of one result after another, with the same buffers.
 
-use super::cross_submission::CrossSubmission;
 use super::duplicates::{Claim, Duplicates, First};
-use super::links::{Href, LinkRules, Parent};
+use super::links::{LinkRules, Parent};
 use super::revisit_data::RevisitDataReader;
 use crate::messages::{
     ChangeSignal, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit, RevisitData,
     SignalSource, WarcRecord,
 };
-use crate::storage::Database;
 use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
 use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder, RevisitReason};
@@ -21,8 +19,9 @@ use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
-use crivello_common::url::CrawlUrl;
-use crivello_html::{Language, LinkDates, LinkSource, ListSummary, ParseInput, ParsedPage, Parser};
+use crivello_html::{
+    ExtractedLink, Language, LinkDates, LinkSource, ListSummary, ParseInput, ParsedPage, Parser,
+};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use std::borrow::Cow;
@@ -280,14 +279,14 @@ impl ResponseProcessor {
         let language = page.main_text.map_or(Language::UNKNOWN, |text| text.language);
         let language = language.as_str();
         let text_length = page.main_text.map_or(0, |text| text.chars as u64);
-        let parent =
-            Parent { page: ParentRecord { text_length, language, ..parent.page }, ..parent };
+        let n_links = page.links.len();
+        let record = ParentRecord { n_links, text_length, language, ..parent.page };
+        let parent = Parent { page: record, ..parent };
         let rules = self.rules.load();
         let (links, mut discards, dates) = match &page.list {
-            Some(list) => entries(&page, list, parent, &rules, self.duplicates.disk()),
+            Some(list) => entries(&page, list, parent, &rules),
             None => {
-                let hrefs = page.links.clone().map(|link| (link.href, link.kind, link.nofollow));
-                let (links, discards) = rules.collect(&page.base, hrefs, parent);
+                let (links, discards) = rules.collect(&page.base, page.links.clone(), parent);
                 (links, discards, Vec::new())
             }
         };
@@ -307,6 +306,8 @@ impl ResponseProcessor {
             charset: page.charset.unwrap_or_default(),
             title: page.title.unwrap_or_default(),
             n_links: links.len(),
+            noindex: page.noindex,
+            nofollow: page.page_nofollow,
             text_length,
             language,
         };
@@ -340,8 +341,15 @@ impl ResponseProcessor {
             return <_>::default();
         };
         let rules = Rules::parse(&text, &self.fixed.identity.user_agent_name);
-        let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
-        let (page, group) = (parent_record(fetched, response), fetched.host.group);
+        let hrefs = rules.sitemaps().iter().map(|href| ExtractedLink {
+            href,
+            kind: LinkKind::Sitemap,
+            source: LinkSource::RobotsTxt,
+            nofollow: false,
+        });
+        let n_links = hrefs.len();
+        let page = ParentRecord { n_links, ..parent_record(fetched, response) };
+        let group = fetched.host.group;
         let (kind, is_redirect) = (LinkKind::Page, false);
         let parent = Parent { page, group, kind, depth: 0, redirects: 0, is_redirect };
         self.rules.load().collect(&base, hrefs, parent)
@@ -413,18 +421,9 @@ fn entries(
     list: &ListSummary,
     parent: Parent<'_>,
     rules: &LinkRules,
-    disk: &Database,
 ) -> (Vec<Found>, DiscardTally, Vec<LinkDates>) {
-    let mut others = CrossSubmission::new(disk, rules, parent.page.url);
     let mut dates = Vec::new();
     let (mut n_taken, mut given) = (0, page.dates.iter());
-    let hrefs = page.links.clone().map(|link| Href {
-        text: link.href,
-        kind: link.kind,
-        nofollow: link.nofollow,
-        is_listed: link.source == LinkSource::Sitemap,
-    });
-    let permits = |url: &CrawlUrl, host| others.permits(url, host);
     let takes = |index: usize| {
         let rest = given.as_slice();
         let n_before = rest.partition_point(|of| (of.link as usize) < index);
@@ -434,7 +433,8 @@ fn entries(
         }
         n_taken += 1;
     };
-    let (links, mut discards) = rules.collect_list(&page.base, hrefs, parent, permits, takes);
+    let hrefs = page.links.clone();
+    let (links, mut discards) = rules.collect_list(&page.base, hrefs, parent, takes);
     discards.add(Discard::RelativeInSitemap, list.n_relative);
     discards.add(Discard::TooLong, list.n_too_long);
     discards.add(Discard::DateIgnored, list.n_future_dates + list.n_invalid_dates);
@@ -446,7 +446,7 @@ fn entries(
 fn parent_record<'a>(fetched: &'a Fetched, response: &Response) -> ParentRecord<'a> {
     let (status, bytes) = (response.status, response.body.len() as u64);
     let language = Language::UNKNOWN.as_str();
-    ParentRecord { url: &fetched.url, status, bytes, text_length: 0, language }
+    ParentRecord { url: &fetched.url, status, bytes, n_links: 0, text_length: 0, language }
 }
 
 /// Returns the parts of a page that is not archived: no record, and no digest, because a later page

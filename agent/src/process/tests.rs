@@ -21,8 +21,18 @@ use std::time::Duration;
 const NOW: Timestamp = Timestamp::from_secs(1_795_608_000);
 
 fn process(kind: LinkKind, content_type: &'static str, body: &str) -> Processed {
+    process_with(kind, content_type, body, |_| {})
+}
+
+fn process_with(
+    kind: LinkKind,
+    content_type: &'static str,
+    body: &str,
+    change: impl FnOnce(&mut Settings),
+) -> Processed {
     let dir = tempfile::tempdir().unwrap();
-    let settings = Settings::default();
+    let mut settings = Settings::default();
+    change(&mut settings);
     let disk = Database::open(dir.path(), true, &settings.fixed.state).unwrap();
     let hasher = KeyedHasher::with_public_key();
     let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
@@ -112,6 +122,7 @@ fn dates_stay_with_their_links_when_others_are_refused() {
         let processed = process(kind, "application/xml", &body);
         let expected = [
             ("http://a.test/1", "2026-11-01"),
+            ("http://b.test/foreign", "2026-11-03"),
             ("http://a.test/5", ""),
             ("http://a.test/7", "2026-11-07"),
             ("http://a.test/8", ""),
@@ -126,7 +137,6 @@ fn dates_stay_with_their_links_when_others_are_refused() {
             [
                 (Discard::Scheme, 1),
                 (Discard::TooLong, 1),
-                (Discard::ForeignInSitemap, 1),
                 (Discard::RelativeInSitemap, 1),
                 (Discard::DateIgnored, 2),
                 (Discard::SitemapDamaged, 1),
@@ -151,12 +161,29 @@ fn feeds_and_languages_may_lead_to_other_hosts() {
 }
 
 #[test]
-fn an_index_lists_sitemaps_of_its_own_host() {
+fn sitemaps_of_another_host_are_listed_by_their_index() {
     let index = "<sitemapindex><sitemap><loc>http://a.test/1.xml</loc><lastmod>2026-11-01</lastmod></sitemap>\
         <sitemap><loc>http://b.test/2.xml</loc></sitemap></sitemapindex>";
     let processed = process(LinkKind::Sitemap, "text/xml", index);
     assert_eq!(processed.links[0].kind, LinkKind::Sitemap);
-    let expected = vec![("http://a.test/1.xml".to_owned(), "2026-11-01".to_owned())];
-    assert_eq!(dated(&processed), expected);
-    assert_eq!(discards(&processed), [(Discard::ForeignInSitemap, 1)]);
+    let expected = [("http://a.test/1.xml", "2026-11-01"), ("http://b.test/2.xml", "")];
+    assert_eq!(dated(&processed), expected.map(|(url, day)| (url.to_owned(), day.to_owned())));
+    let listed_by: Vec<_> = processed.links.iter().map(|link| link.listed_by.as_deref()).collect();
+    assert_eq!(listed_by, [None, Some("http://a.test/sitemap.xml")]);
+}
+
+#[test]
+fn directives_of_a_page_decide_whether_it_is_kept() {
+    let keep = "page.noindex ? (page.nofollow ? \"drop\" : \"parse\") : \"archive\"";
+    let body = |content: &str| {
+        format!("<meta name=robots content='{content}'><title>t</title><a href=/x>x</a>")
+    };
+    for (content, is_archived, n_links) in
+        [("all", true, 1), ("noindex", false, 1), ("none", false, 0), ("nofollow", true, 0)]
+    {
+        let change = |settings: &mut Settings| settings.live.pages.keep = keep.to_owned();
+        let processed = process_with(LinkKind::Page, "text/html", &body(content), change);
+        let kept = (!processed.records.is_empty(), processed.links.len());
+        assert_eq!(kept, (is_archived, n_links), "{content}");
+    }
 }

@@ -26,12 +26,14 @@ const HOST: u8 = 3;
 const ROBOTS: u8 = 4;
 const SIGNAL: u8 = 5;
 const HOST_REQUEST: u8 = 6;
+const LISTED: u8 = 7;
 
 /// Encodes a fact.
 #[must_use]
 pub fn encode(fact: &Fact) -> Vec<u8> {
     match fact {
-        Fact::Queued { host, name, url } => queued(host.group, name, url),
+        Fact::Queued { host, name, url } => queued(host.group, name, url, None),
+        Fact::Listed { host, name, url, sitemap } => queued(host.group, name, url, Some(sitemap)),
         Fact::Done { url, outcome } => {
             let url = [url.group.to_bytes(), url.url.to_bytes()].concat();
             RowWriter::versioned(DONE).rest(&url).rest(&outcome.encode()).finish()
@@ -74,10 +76,10 @@ pub fn encode(fact: &Fact) -> Vec<u8> {
     }
 }
 
-/// Encodes the fact that `found` is queued.
+/// Encodes the fact that `found` is queued or listed.
 #[must_use]
 pub fn encode_found(found: &Found) -> Vec<u8> {
-    queued(found.host.group, found.url.host(), &as_queued(found))
+    queued(found.host.group, found.url.host(), &as_queued(found), found.listed_by.as_deref())
 }
 
 /// Returns the row of a URL that was just found; the number of its queue key is not assigned yet.
@@ -103,8 +105,16 @@ fn headed(kind: u8, group: GroupHash, name: &str) -> RowWriter {
     w
 }
 
-fn queued(group: GroupHash, name: &str, url: &Queued) -> Vec<u8> {
-    headed(QUEUED, group, name).byte(url.queue_key.priority).rest(&encode_queued(url)).finish()
+fn queued(group: GroupHash, name: &str, url: &Queued, listed_by: Option<&str>) -> Vec<u8> {
+    let mut w = match listed_by {
+        None => headed(QUEUED, group, name),
+        Some(sitemap) => {
+            let mut w = headed(LISTED, group, name);
+            w.bytes(sitemap.as_bytes());
+            w
+        }
+    };
+    w.byte(url.queue_key.priority).rest(&encode_queued(url)).finish()
 }
 
 /// Decodes a fact of [`encode`]; `None` if it is malformed, or if a name or URL is not in normal
@@ -140,16 +150,21 @@ fn read(bytes: &[u8], hash: impl FnOnce(&str) -> HostHash) -> Option<Fact> {
         return Some(Fact::Signal(ChangeSignal { url, source }));
     }
     let name: Arc<str> = r.text()?.into();
-    if kind != QUEUED && !is_normal_host(&name) {
+    if !matches!(kind, QUEUED | LISTED) && !is_normal_host(&name) {
         return None;
     }
     let host = HostKey { group, host: hash(&name) };
     Some(match kind {
-        QUEUED => {
+        QUEUED | LISTED => {
+            let sitemap = if kind == LISTED { Some(r.text()?.into()) } else { None };
             let priority = r.byte().filter(|&priority| priority <= PRIORITY_LAST)?;
             let queue_key = QueueKey { priority, ..QueueKey::default() };
             let url = decode_queued(queue_key, r.rest()).ok();
-            Fact::Queued { host, url: url.filter(|url| is_normal(&name, url))?, name }
+            let url = url.filter(|url| is_normal(&name, url))?;
+            match sitemap {
+                None => Fact::Queued { host, name, url },
+                Some(sitemap) => Fact::Listed { host, name, url, sitemap },
+            }
         }
         HOST => {
             let closed = read_closed(&mut r)?;
@@ -204,7 +219,8 @@ pub fn on_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
             let since = record.unreachable_since;
             record.unreachable_since = since.map(|at| at.on_clock_ahead(micros));
         }
-        Fact::Queued { .. } | Fact::Done { .. } | Fact::Signal(_) => {}
+        Fact::Queued { .. } | Fact::Listed { .. } => {}
+        Fact::Done { .. } | Fact::Signal(_) => {}
     }
     encode(&fact).into()
 }
@@ -242,6 +258,7 @@ mod tests {
             kind: LinkKind::Sitemap,
             finder: Finder::LAST,
             priority: PRIORITY_DEFAULT,
+            listed_by: None,
         }
     }
 
@@ -270,6 +287,12 @@ mod tests {
         evidence.add_visit(&visit, &SignalModel::NONE);
         vec![
             Fact::Queued { host, name: name.clone(), url: as_queued(&found) },
+            Fact::Listed {
+                host,
+                name: name.clone(),
+                url: as_queued(&found),
+                sitemap: "http://other.example/s.xml".into(),
+            },
             Fact::Done { url, outcome: fetched },
             Fact::Done { url, outcome: by },
             Fact::Done { url, outcome: UrlOutcome::Failed(Failure::Tls, None) },
@@ -312,9 +335,13 @@ mod tests {
             assert_eq!(group_of(&bytes), Some(found("http://site.example/").host.group));
         }
         let found = found("http://a.example/x");
-        let (host, name) = (found.host, Arc::from(found.url.host()));
-        let fact = Fact::Queued { host, name, url: as_queued(&found) };
+        let (host, name) = (found.host, Arc::<str>::from(found.url.host()));
+        let fact = Fact::Queued { host, name: Arc::clone(&name), url: as_queued(&found) };
         assert_eq!(encode_found(&found), encode(&fact));
+        let sitemap = Arc::from("http://b.example/s.xml");
+        let listed = Found { listed_by: Some(Arc::clone(&sitemap)), ..found };
+        let fact = Fact::Listed { host, name, url: as_queued(&listed), sitemap };
+        assert_eq!(encode_found(&listed), encode(&fact));
     }
 
     #[test]
@@ -370,6 +397,9 @@ mod tests {
             let name: Arc<str> = new.into();
             match fact {
                 Fact::Queued { host, url, .. } => Fact::Queued { host, name, url },
+                Fact::Listed { host, url, sitemap, .. } => {
+                    Fact::Listed { host, name, url, sitemap }
+                }
                 Fact::Robots { host, origin, record, .. } => {
                     Fact::Robots { host, name, origin, record }
                 }

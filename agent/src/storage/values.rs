@@ -187,10 +187,14 @@ pub const fn is_success(status: u16) -> bool {
 }
 
 impl UrlOutcome {
-    /// Returns true if the URL was fetched with success.
+    /// Returns true if the URL counts as a page of its host and domain. Without data for the next fetch, it
+    /// was fetched once.
     #[must_use]
-    pub const fn is_success(&self) -> bool {
-        matches!(self, Self::Fetched { status, .. } if is_success(*status))
+    pub fn is_counted(&self) -> bool {
+        match self.page().and_then(|page| page.url.revisit.as_ref()) {
+            Some(revisit) => revisit.is_counted,
+            None => matches!(self, Self::Fetched { status, .. } if is_success(*status)),
+        }
     }
 
     /// Encodes the value in `seen`.

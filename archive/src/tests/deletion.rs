@@ -19,6 +19,11 @@ fn files_before_a_serial_number_are_deleted_and_the_archive_goes_on() {
     assert_eq!(archive.delete_before(2).unwrap(), 2);
     assert_eq!(archive.delete_before(2).unwrap(), 0);
     assert_eq!(archive.file_sizes().unwrap().keys().copied().min(), Some(2));
+    // Its index stays.
+    let third = files(dir.path(), "00003.warc.gz").pop().unwrap();
+    fs::rename(&third, dir.path().join("elsewhere")).unwrap();
+    assert_eq!(archive.missing_files().unwrap(), [0, 1, 3]);
+    fs::rename(dir.path().join("elsewhere"), &third).unwrap();
     // Never the last file, whatever is asked.
     assert_eq!(archive.delete_before(u32::MAX).unwrap(), last as usize - 2);
     assert_eq!(archive.file_sizes().unwrap().keys().copied().collect::<Vec<_>>(), [last]);

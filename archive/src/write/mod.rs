@@ -17,7 +17,7 @@ use crivello_common::time::Timestamp;
 use position::{ArchivePosition, RecordLocation};
 use segment::Segment;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Number of bytes of records collected for one write.
@@ -224,6 +224,21 @@ impl ArchiveWriter {
             *sizes.entry(stem.serial).or_default() += size;
         }
         Ok(sizes)
+    }
+
+    /// Returns the serial numbers of earlier WARC files that are gone, because somebody has deleted them, in
+    /// order.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`] if the directory cannot be read.
+    pub fn missing_files(&self) -> Result<Vec<u32>, ArchiveError> {
+        let names = recover::files(&self.dir)?.into_iter();
+        let serial = |(name, _): (String, PathBuf)| {
+            let (stem, suffix) = FileStem::split(&name)?;
+            (stem.crawl == self.warcinfo.label.id && suffix == WARC).then_some(stem.serial)
+        };
+        let present: BTreeSet<u32> = names.filter_map(serial).collect();
+        Ok((0..self.next_serial).filter(|serial| !present.contains(serial)).collect())
     }
 
     /// Deletes the WARC files before the one with the serial number `first`, with their indexes; never

@@ -284,22 +284,92 @@ pub enum ArchiveCommand {
 /// Arguments of [`Command::CheckExpression`].
 #[derive(Debug, clap::Args)]
 pub struct CheckExpressionArgs {
-    /// The condition, such as `link.depth < 5 && url.host.endsWith(".org")`; or the rule for priorities,
-    /// such as `link.depth * 10`.
+    /// The expression, such as `link.depth < 5 && url.host.endsWith(".org")`.
     #[arg(value_name = "EXPRESSION")]
     pub expression: String,
-    /// URLs of the links.
+    /// URLs of links, or of pages.
     #[arg(value_name = "URL", required = true)]
     pub urls: Vec<String>,
+    /// Setting that it is a value of. By default the first one that it fits.
+    #[arg(long = "for", value_name = "SETTING")]
+    pub setting: Option<ExpressionSetting>,
     /// URL of the page that has the links. Without it they are seeds.
     #[arg(long, value_name = "URL")]
     pub parent: Option<String>,
-    /// Number of links from a seed to the page with the links.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "parent")]
-    pub parent_depth: u16,
-    /// The links have `nofollow`.
+    /// Number of links from a seed to the page; its links are one further.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub depth: u16,
+    /// Place of the links (`link.kind`).
+    #[arg(long, value_name = "KIND", default_value = "anchor", requires = "parent")]
+    pub kind: String,
+    /// The links, or all links of the page, have `nofollow`.
     #[arg(long)]
     pub nofollow: bool,
+    /// Values of the page.
+    #[command(flatten)]
+    pub page: PageValues,
+}
+
+/// A setting whose value is an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum ExpressionSetting {
+    /// Whether a link is admitted.
+    #[value(name = "links.admit")]
+    Admit,
+    /// The order of the links of a host.
+    #[value(name = "links.priority")]
+    Priority,
+    /// Whether a page is archived.
+    #[value(name = "pages.keep")]
+    Keep,
+    /// How much a page counts when it is fetched again.
+    #[value(name = "recrawl.weight")]
+    Weight,
+    /// When a page is fetched again.
+    #[value(name = "recrawl.interval")]
+    Interval,
+}
+
+impl ExpressionSetting {
+    /// The settings of which the first one that an expression fits is taken. An interval is a number as a
+    /// weight is, and has to be named.
+    pub const FIRST_FITS: &[Self] = &[Self::Admit, Self::Priority, Self::Keep, Self::Weight];
+}
+
+/// Values of the page, or of the page that has the links.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Values of the page, or of the page that has the links")]
+pub struct PageValues {
+    /// HTTP status.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub status: u16,
+    /// Media type.
+    #[arg(long, value_name = "TYPE", default_value = "text/html")]
+    pub media: String,
+    /// Bytes of the body.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub bytes: u64,
+    /// The body was cut.
+    #[arg(long)]
+    pub truncated: bool,
+    /// Character encoding.
+    #[arg(long, value_name = "NAME", default_value = "UTF-8")]
+    pub charset: String,
+    /// Title.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub title: String,
+    /// Number of links.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub links: usize,
+    /// The page has `noindex`.
+    #[arg(long)]
+    pub noindex: bool,
+    /// Characters of the main text, without white space.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub text_length: u64,
+    /// Language of the main text, by ISO 639-3.
+    #[arg(long, value_name = "CODE", default_value = "und")]
+    pub language: String,
 }
 
 /// Arguments of [`Command::Robots`].

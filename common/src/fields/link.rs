@@ -13,6 +13,8 @@ pub struct LinkRecord<'a> {
     pub depth: u16,
     /// True if the target is a sitemap.
     pub is_sitemap: bool,
+    /// Place of the link: a name of the table in docs/expressions.md.
+    pub kind: &'a str,
     /// True if the link or its page has `nofollow`.
     pub nofollow: bool,
     /// The page that has the link; `None` for a seed.
@@ -28,6 +30,8 @@ pub struct ParentRecord<'a> {
     pub status: u16,
     /// Bytes of the body.
     pub bytes: u64,
+    /// Number of its links, as written.
+    pub n_links: usize,
     /// Characters of the main text, without white space.
     pub text_length: u64,
     /// Language of the main text, by ISO 639-3; `und` if it is unknown.
@@ -35,6 +39,12 @@ pub struct ParentRecord<'a> {
 }
 
 impl<'a> LinkRecord<'a> {
+    /// Returns a URL that a person asks for, or of which no more is known, `depth` links from a seed.
+    #[must_use]
+    pub const fn seed(url: &'a CrawlUrl, depth: u16, is_sitemap: bool) -> Self {
+        Self { url, depth, is_sitemap, kind: "seed", nofollow: false, parent: None }
+    }
+
     fn is_same(&self, part: fn(&CrawlUrl) -> &str) -> bool {
         self.parent.is_none_or(|parent| part(parent.url) == part(self.url))
     }
@@ -49,6 +59,8 @@ fields! { LinkRecord:
         "Number of links from a seed; 0 for a seed.";
     "link.sitemap" Bool |link| link.is_sitemap,
         "True if the target is a sitemap.";
+    "link.kind" String |link| link.kind,
+        "Place of the link, as `anchor`; `seed` for a seed. See below.";
     "link.nofollow" Bool |link| link.nofollow,
         "True if the link or its page has `nofollow`.";
     "link.same_host" Bool |link| link.is_same(CrawlUrl::host),
@@ -67,6 +79,8 @@ fields! { LinkRecord:
         "HTTP status of its response; 0 for a seed.";
     "parent.bytes" Int |link| link.parent.map_or(0, |parent| parent.bytes as i64),
         "Bytes of its body; 0 for a seed.";
+    "parent.links" Int |link| link.parent.map_or(0, |parent| parent.n_links as i64),
+        "Number of its links, as written; 0 for a seed.";
     "parent.text_length" Int |link| link.parent.map_or(0, |parent| parent.text_length as i64),
         "Characters of its main text, without white space; 0 for a seed.";
     "parent.language" String |link| link.parent.map_or("und", |parent| parent.language),
@@ -97,11 +111,18 @@ mod tests {
     fn each_field_has_its_value() {
         let url = CrawlUrl::parse("https://www.a.co.uk:8443/x/y/?q=1&r").unwrap();
         let page = CrawlUrl::parse("http://b.a.co.uk/p?s").unwrap();
-        let (text_length, language) = (55, "eng");
+        let (n_links, text_length, language) = (9, 55, "eng");
         let parent =
-            Some(ParentRecord { url: &page, status: 301, bytes: 77, text_length, language });
-        let link = LinkRecord { url: &url, depth: 3, is_sitemap: false, nofollow: true, parent };
-        let seed = LinkRecord { depth: 0, parent: None, ..link };
+            ParentRecord { url: &page, status: 301, bytes: 77, n_links, text_length, language };
+        let link = LinkRecord {
+            url: &url,
+            depth: 3,
+            is_sitemap: false,
+            kind: "anchor",
+            nofollow: true,
+            parent: Some(parent),
+        };
+        let seed = LinkRecord::seed(&url, 0, false);
         let values = [
             ("url.text", r#""https://www.a.co.uk:8443/x/y/?q=1&r""#, true),
             ("url.scheme", r#""https""#, true),
@@ -114,7 +135,8 @@ mod tests {
             ("url.length", "35", true),
             ("link.depth", "3", false),
             ("link.sitemap", "false", true),
-            ("link.nofollow", "true", true),
+            ("link.kind", r#""anchor""#, false),
+            ("link.nofollow", "true", false),
             ("link.same_host", "false", false),
             ("link.same_domain", "true", true),
             ("parent.text", r#""http://b.a.co.uk/p?s""#, false),
@@ -123,6 +145,7 @@ mod tests {
             ("parent.path", r#""/p""#, false),
             ("parent.status", "301", false),
             ("parent.bytes", "77", false),
+            ("parent.links", "9", false),
             ("parent.text_length", "55", false),
             ("parent.language", r#""eng""#, false),
         ];

@@ -26,6 +26,10 @@ pub struct PageRecord<'a> {
     pub title: &'a str,
     /// Number of links that are followed.
     pub n_links: usize,
+    /// True if the page has `noindex`.
+    pub noindex: bool,
+    /// True if the page has `nofollow` for all its links.
+    pub nofollow: bool,
     /// Characters of the main text, without white space.
     pub text_length: u64,
     /// Language of the main text, by ISO 639-3; `und` if it is unknown.
@@ -49,6 +53,10 @@ fields! { PageRecord:
         "Title, up to 256 bytes; empty if there is none.";
     "page.links" Int |page| page.n_links as i64,
         "Number of links that are followed.";
+    "page.noindex" Bool |page| page.noindex,
+        "True if the page or its header has `noindex`, for all crawlers or for this one.";
+    "page.nofollow" Bool |page| page.nofollow,
+        "True if the page or its header has `nofollow` for all its links.";
     "page.text_length" Int |page| page.text_length as i64,
         "Characters of the main text, without white space.";
     "page.language" String |page| page.language,
@@ -121,6 +129,8 @@ mod tests {
             charset: "UTF-8",
             title: "A title",
             n_links: 5,
+            noindex: true,
+            nofollow: false,
             text_length: 12,
             language: "eng",
         };
@@ -142,6 +152,8 @@ mod tests {
             ("page.charset", r#""UTF-8""#),
             ("page.title", r#""A title""#),
             ("page.links", "5"),
+            ("page.noindex", "true"),
+            ("page.nofollow", "false"),
             ("page.text_length", "12"),
             ("page.language", r#""eng""#),
         ];

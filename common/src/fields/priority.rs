@@ -71,7 +71,7 @@ impl PriorityRule {
     /// Returns the priority of a queued URL, by the fields that its row has.
     #[must_use]
     pub fn of_row(&self, url: &CrawlUrl, depth: u16, is_sitemap: bool) -> u8 {
-        self.priority(&LinkRecord { url, depth, is_sitemap, nofollow: false, parent: None })
+        self.priority(&LinkRecord::seed(url, depth, is_sitemap))
     }
 }
 
@@ -108,15 +108,10 @@ mod tests {
         let near = CrawlUrl::parse("http://a.example/x").unwrap();
         let far = CrawlUrl::parse("http://b.example/longer/path").unwrap();
         let page = CrawlUrl::parse("http://a.example/").unwrap();
+        let (bytes, n_links, text_length, language) = (1, 1, 600, "eng");
         let parent =
-            ParentRecord { url: &page, status: 200, bytes: 1, text_length: 600, language: "eng" };
-        let link = LinkRecord {
-            url: &near,
-            depth: 1,
-            is_sitemap: false,
-            nofollow: false,
-            parent: Some(parent),
-        };
+            ParentRecord { url: &page, status: 200, bytes, n_links, text_length, language };
+        let link = LinkRecord { parent: Some(parent), ..LinkRecord::seed(&near, 1, false) };
         let poor = Some(ParentRecord { text_length: 10, ..parent });
         let pairs = [
             ("breadth-first", link, LinkRecord { depth: 2, ..link }),

@@ -95,6 +95,8 @@ mod tests {
             charset: "UTF-8",
             title: "",
             n_links: 0,
+            noindex: false,
+            nofollow: false,
             text_length: 0,
             language: "und",
         }

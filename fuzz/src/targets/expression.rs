@@ -65,13 +65,12 @@ fn run(input: &[u8]) {
         Err(problem) => return assert!(problem.contains("column "), "no column: {problem}"),
     };
     let parent = CrawlUrl::parse(PARENT).expect("a URL");
-    let record =
-        ParentRecord { url: &parent, status: 200, bytes: 1_000, text_length: 9, language: "eng" };
+    let (bytes, n_links, text_length, language) = (1_000, 3, 9, "eng");
+    let record = ParentRecord { url: &parent, status: 200, bytes, n_links, text_length, language };
     let urls = urls.lines().take(URLS_MAX).filter_map(|url| CrawlUrl::parse(url).ok());
     for url in urls.chain([parent.clone()]) {
         for parent in [None, Some(record)] {
-            let link =
-                LinkRecord { url: &url, depth: 3, is_sitemap: false, nofollow: true, parent };
+            let link = LinkRecord { parent, ..LinkRecord::seed(&url, 3, false) };
             let value = compiled.bool(&link);
             let reason = compiled.reason_for_false(&link);
             assert_eq!(reason.is_some(), value == Ok(false), "a reason for {value:?}");

@@ -140,13 +140,12 @@ fn read_page(bench: &mut Bench, input: &[u8]) {
     // An escape of a query takes up to three bytes for each, and a charset up to ten.
     assert!(bytes <= 32 * sources, "{bytes} bytes of links from {sources}");
 
-    let record =
-        ParentRecord { url, status, bytes: body.len() as u64, text_length: 0, language: "und" };
+    let (bytes, n_links) = (body.len() as u64, page.links.len());
+    let record = ParentRecord { url, status, bytes, n_links, text_length: 0, language: "und" };
     let is_redirect = matches!(status, 300..=399);
     let group = GroupHash(1);
     let parent = Parent { page: record, group, kind, depth: 0, redirects: 0, is_redirect };
-    let hrefs = page.links.map(|link| (link.href, link.kind, link.nofollow));
-    let (found, _) = bench.rules.collect(&page.base, hrefs, parent);
+    let (found, _) = bench.rules.collect(&page.base, page.links, parent);
     let mut seen = HashSet::new();
     let mut taken = 0;
     for found in &found {

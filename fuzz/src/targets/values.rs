@@ -165,6 +165,12 @@ pub fn sample_facts() -> Vec<Vec<u8>> {
     let due = FinishedUrl { by: AgentId(3), name: name.clone(), url: again.clone() };
     let failed = UrlOutcome::Failed(Failure::Tls, Some(due.into()));
     let facts = [
+        Fact::Listed {
+            host,
+            name: name.clone(),
+            url: queued.clone(),
+            sitemap: "http://b.example/s.xml".into(),
+        },
         Fact::Queued { host, name: name.clone(), url: queued },
         Fact::Queued { host, name: name.clone(), url: again },
         Fact::Signal(ChangeSignal { url: key, source: SignalSource::Person }),
@@ -200,6 +206,7 @@ fn again(url: &Queued, at: Timestamp) -> Queued {
     let revisit = Revisit {
         generation: 2,
         was_answered: true,
+        is_counted: true,
         due: at,
         moved_in: 300,
         history: Some(PageHistory::from_bytes(&[7; PageHistory::LEN])),

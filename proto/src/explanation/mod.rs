@@ -202,8 +202,12 @@ impl Explanation {
         if url.fate() != UrlFate::Fetched {
             return None;
         }
-        let Some(by) = url.archived_by else { return Some("not archived".to_owned()) };
-        let serial = url.file_serial.unwrap_or_default();
+        let Some(by) = url.archived_by else {
+            return Some("not archived (pages.keep)".to_owned());
+        };
+        let Some(serial) = url.file_serial else {
+            return Some(format!("{}, if pages.keep kept it", self.agent(by)));
+        };
         let file = match &self.archive_file {
             Some(explanation::ArchiveFile::FileName(name)) => format!("warc/{name}"),
             Some(explanation::ArchiveFile::FileError(error)) => {

@@ -130,7 +130,7 @@ fn an_unknown_subject_is_explained_by_its_owner() {
     let (text, is_known) = text("http://www.example.com/", &answers);
     assert!(!is_known);
     assert!(text.contains("owned by agent two (id 1), which has nothing of it"), "{text}");
-    assert!(text.contains("  URL      never seen; it would be accepted\n"), "{text}");
+    assert!(text.contains("  URL      never seen; as a seed it would be accepted\n"), "{text}");
     assert!(text.contains("  host     www.example.com, not known\n"), "{text}");
 }
 
@@ -182,7 +182,7 @@ fn every_fate_of_a_url_has_its_sentence() {
     for (url, part) in [
         (
             because(UrlFate::Rejected, "out-of-scope", scope("links.exclude", 3, 2, "regex \"x\"")),
-            "never seen; it would be rejected: not included, or excluded, by the links rules, rule 2 \
+            "never seen; as a seed it would be rejected: not included, or excluded, by the links rules, rule 2 \
              of links.exclude matches: regex \"x\" (out-of-scope)",
         ),
         (
@@ -218,7 +218,11 @@ fn every_fate_of_a_url_has_its_sentence() {
         ),
         (page(UrlFate::LinksPending), "fetched and archived; it counts as queued until"),
         (UrlStatus { status: 200, ..page(UrlFate::LinksPending) }, "them (status 200), depth 3"),
-        (page(UrlFate::Fetched), "not archived"),
+        (page(UrlFate::Fetched), "not archived (pages.keep)"),
+        (
+            UrlStatus { archived_by: Some(2), ..page(UrlFate::Fetched) },
+            "archive  agent 2, if pages.keep kept it",
+        ),
         (page(UrlFate::Unspecified), "URL      not known"),
     ] {
         let text = text(url);

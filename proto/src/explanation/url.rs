@@ -14,11 +14,11 @@ impl UrlStatus {
         let mut text = match self.fate() {
             UrlFate::Unspecified => return "not known".to_owned(),
             UrlFate::Unknown if self.discard.is_empty() => {
-                return "never seen; it would be accepted".to_owned();
+                return "never seen; as a seed it would be accepted".to_owned();
             }
             UrlFate::Unknown => return format!("never seen; {}", self.later()),
             UrlFate::Rejected => {
-                return format!("never seen; it would be rejected: {}", self.discard());
+                return format!("never seen; as a seed it would be rejected: {}", self.discard());
             }
             UrlFate::Failed => {
                 let text = format!("given up: all attempts failed, the last with {}", self.failure);

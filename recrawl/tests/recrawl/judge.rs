@@ -11,8 +11,8 @@ use crivello_recrawl::threshold::ThresholdPolicy;
 
 /// Each page may be fetched each ten days in the mean, which is how often half of them change.
 const MEAN_INTERVAL: f64 = 10.0 * DAY;
-/// Longest interval. It is shorter than the judged time, so that a page that starves is seen.
-const INTERVAL_MAX: f64 = 150.0 * DAY;
+/// Longest interval. It is longer than the judged time, so that it keeps no page from starving.
+const INTERVAL_MAX: f64 = 300.0 * DAY;
 
 struct Case {
     web: Web,

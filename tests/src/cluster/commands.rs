@@ -14,8 +14,22 @@ impl Cluster {
     /// Runs a subcommand. Returns its exit code, standard output and standard error.
     #[must_use]
     pub fn ask(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        self.ask_with("", words)
+    }
+
+    /// Runs a subcommand with this standard input, as [`Self::ask`] does.
+    ///
+    /// # Panics
+    /// Panics if the input cannot be written to a file.
+    #[must_use]
+    pub fn ask_with(&self, input: &str, words: &[&str]) -> (Option<i32>, String, String) {
         let (subcommand, words) = words.split_first().expect("a subcommand");
         let mut command = self.command(subcommand);
+        if !input.is_empty() {
+            let path = self.dir().join("input.txt");
+            std::fs::write(&path, input).expect("the input is written");
+            command.stdin(std::fs::File::open(&path).expect("the input"));
+        }
         command.args(words).args(["--coordinator", &self.url()]);
         if let Some(certs) = &self.certs {
             command.args(certs.of(PEOPLE));

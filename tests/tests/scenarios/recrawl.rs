@@ -265,6 +265,48 @@ fn old_archive_files_are_deleted_and_every_kept_revisit_has_its_original() {
     assert!((least..most).contains(&n_captures), "{n_captures} captures, not {least} to {most}");
 }
 
+/// A 304 would refer to a record that is not there any more.
+#[test]
+fn pages_whose_archive_file_somebody_deleted_are_requested_unconditionally() {
+    let changes = Changes { never: 1.0, ..Changes::default() };
+    let spec = Spec::new(seed()).size(3, 2, 16).ips(6).robots(Robots::standard());
+    let spec = Spec { body_bytes: 80_000, ..spec.changes(changes) };
+    let scene = Scene::new(spec)
+        .delays("20ms", "0ms")
+        .set("store.file-size-max=1MiB")
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=1s")
+        .set("recrawl.interval-min=1s");
+    let child = scene.start();
+    let n_unmodified =
+        || scene.web.log().entries().iter().filter(|entry| entry.is_not_modified()).count();
+    until(&scene, "200 answers are 304", || n_unmodified() >= 200);
+    child.stop();
+    let _ = scene.end(child);
+    let archive = Archive::read(&scene.out());
+    let mut files = BTreeMap::new();
+    for record in archive.of_kind("response").filter(|record| !record.is_robots()) {
+        files.insert(record.url().to_owned(), record.file.clone());
+    }
+    let deleted = files.values().next().expect("a file").clone();
+    std::fs::remove_file(scene.out().join("warc").join(&deleted)).expect("a file");
+    let before = scene.web.log().entries().len();
+    let child = scene.start();
+    until(&scene, "200 more answers are 304", || n_unmodified() >= 400);
+    child.stop();
+    let _ = scene.end(child);
+    let mut first = BTreeMap::new();
+    for entry in scene.web.log().entries()[before..].iter().filter(|entry| is_page(entry)) {
+        first.entry(entry.url()).or_insert(entry.conditional);
+    }
+    for (url, conditional) in &first {
+        let is_deleted = files.get(url) == Some(&deleted);
+        assert_eq!(*conditional, !is_deleted, "{url} of {:?}", files.get(url));
+    }
+    let n_deleted = files.values().filter(|file| **file == deleted).count();
+    assert!((1..files.len()).contains(&n_deleted), "{n_deleted} of {}", files.len());
+}
+
 /// A person, or a program that learns of changes, names pages. Each goes to the agent that owns it.
 #[test]
 fn pages_that_a_person_names_are_fetched_again_and_no_others() {
@@ -302,6 +344,16 @@ fn pages_that_a_person_names_are_fetched_again_and_no_others() {
     cluster.until("the named pages are fetched again", |c| again(c).len() >= named.len());
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(again(&cluster), named);
+    // A flood adds no URL, and a page that is named a thousand times is fetched once more.
+    let before = cluster.web.log().entries().len();
+    let unknown = (0..20_000).map(|n| format!("{unknown}-{n}\nhttp://h{n}.unknown.test/\n"));
+    let again_and_again = std::iter::repeat_n(format!("{}\nno URL\n", named[0]), 1_000);
+    let input: String = unknown.chain(again_and_again).collect();
+    let (code, stdout, stderr) = cluster.ask_with(&input, &["recrawl", "-"]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    std::thread::sleep(Duration::from_secs(3));
+    let flooded: Vec<Entry> = cluster.web.log().entries()[before..].to_vec();
+    assert_eq!(fetches(&flooded), BTreeMap::from([(named[0].clone(), 1)]));
     let _ = cluster.stop();
     let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &cluster.web.log().entries());
     assert!(pace.is_clean(), "{pace}");
@@ -355,4 +407,70 @@ fn changing_pages_are_about_as_fresh_as_at_equal_intervals_or_fresher() {
     assert!((0.8..1.2).contains(&spent), "the budget is {spent}");
     // In a short time chance has a part.
     assert!(fresh > sized(0.93, 0.95) * equal, "{fresh} instead of {equal}");
+}
+
+/// The policy `adaptive` in a cluster, on a web that changes in all patterns, in part tells lies about it, and
+/// loses pages. After a join and a death the agents have one threshold and spend one budget.
+#[test]
+fn a_cluster_has_one_threshold_and_meets_one_budget() {
+    let budget = 8.0;
+    let (settled, judged) = (Duration::from_secs(20), Duration::from_secs(sized(30, 90)));
+    let gone_after = Duration::from_secs(8);
+    let changes = Changes::between(Duration::from_secs(2), Duration::from_secs(200));
+    let changes = Changes { gone_within: settled, ..changes.with_variety() };
+    let spec = Spec::new(seed()).size(12, 2, 8).ips(12).robots(Robots::standard());
+    let mut cluster = Cluster::new(spec.changes(changes))
+        .within(3 * settled + judged + DEADLINE)
+        .delays(DELAY, Duration::ZERO)
+        .set("recrawl.policy=adaptive")
+        .set("recrawl.objective=freshness")
+        .set(&format!("recrawl.rate={budget}"))
+        .set("recrawl.interval-min=1s")
+        .set("recrawl.interval-max=100s")
+        .set("recrawl.change-interval=20s")
+        .set("recrawl.errors-interval=1s")
+        .set(&format!("recrawl.gone-after={}s", gone_after.as_secs()))
+        .set("recrawl.sitemaps-interval=1h")
+        .start(2);
+    cluster.seed();
+    std::thread::sleep(settled);
+    cluster.add("c");
+    std::thread::sleep(settled / 2);
+    cluster.kill9("b");
+    cluster.wait_for_state("b", "dead");
+    std::thread::sleep(settled);
+    let begun = cluster.web.log().now();
+    std::thread::sleep(judged);
+    let ended = cluster.web.log().now();
+    let status: serde_json::Value =
+        serde_json::from_str(&cluster.run_ok(&["status", "--json"])).expect("JSON");
+    let agents = status["agents"].as_array().expect("a list of agents");
+    let threshold = |agent: &serde_json::Value| agent["recrawl"]["threshold"].as_f64();
+    let thresholds: Vec<f64> = agents.iter().filter_map(threshold).collect();
+    let _ = cluster.stop();
+
+    let log = cluster.web.log().entries();
+    let world = World::new(cluster.web.spec().clone());
+    let report = FreshnessReport::until(&world, &log, ended);
+    let visits = || report.pages.values().flat_map(|page| &page.visits);
+    // Pages that fail have intervals of their own.
+    let is_spent = |status: u16| matches!(status, 200 | 304);
+    let n_spent = visits().filter(|visit| visit.at >= begun && is_spent(visit.status)).count();
+    let spent = n_spent as f64 / ended.since(begun).as_secs_f64() / budget;
+    println!("{report}\nthresholds {thresholds:?}, budget spent {spent:.3}");
+    assert_eq!(thresholds.len(), 2, "{status:#}");
+    assert!((thresholds[0] / thresholds[1] - 1.0).abs() < 0.02, "{thresholds:?}");
+    assert!((0.8..1.2).contains(&spent), "the budget is {spent}");
+    let gone = report.pages.iter().filter_map(|(url, page)| {
+        let found = page.visits.iter().find(|visit| matches!(visit.status, 404 | 410))?;
+        Some((url, found.at, page.visits.last()?.at)).filter(|_| page.is_known_gone())
+    });
+    let gone: Vec<_> = gone.collect();
+    assert!(!gone.is_empty(), "no page is gone");
+    // Waits double, and a visit may be late.
+    let late = gone.iter().filter(|(_, found, last)| last.since(*found) > 3 * gone_after);
+    let late: Vec<_> = late.collect();
+    assert!(late.is_empty(), "asked for again and again: {late:?}");
+    let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &log);
+    assert!(pace.is_clean(), "{pace}");
 }

@@ -178,7 +178,7 @@ fn garbage_is_rejected_and_the_unknown_has_an_exit_code_of_its_own() {
     }
     let (code, text, _) = cluster.ask(&["why", "http://stranger.test/"]);
     assert_eq!(code, UNKNOWN, "{text}");
-    assert!(text.contains("never seen; it would be accepted"), "{text}");
+    assert!(text.contains("never seen; as a seed it would be accepted"), "{text}");
     let _ = cluster.stop();
 }
 

@@ -44,6 +44,7 @@ fn found(host: u64, n: u64) -> Found {
         kind: LinkKind::Page,
         finder: Finder::SEED,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }
 }
 

@@ -43,6 +43,7 @@ fn found(text: &str) -> Found {
         kind: LinkKind::Page,
         finder: Finder::SEED,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! of priority and first appearance, and nothing is lost.
 
 mod blocked_hosts;
+mod cross_submission;
 mod host_key_taken;
 mod host_turns;
 mod model;

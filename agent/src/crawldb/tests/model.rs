@@ -213,6 +213,7 @@ impl Model {
             finder,
             priority: self.priority(&url),
             url,
+            listed_by: None,
         }
     }
 

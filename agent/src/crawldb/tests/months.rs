@@ -155,12 +155,27 @@ impl Months {
                 db.fetch_each(|row| {
                     let n = by_url[&row.hash];
                     let page = &mut pages[n];
-                    page.fetched = Some(page.version);
+                    let is_same = page.fetched.replace(page.version) == Some(page.version);
                     if now >= self.judged.0 && row.generation() > 0 {
                         n_fetches[n] += 1;
                         n_judged += 1;
                     }
-                    (ok(200), Some(RevisitData { interval: None, ..revisit_data(page.version) }))
+                    // Hosts with validators; with dates, which are true, or of each request; without both.
+                    let revisit = row.revisit.as_ref();
+                    let is_asked = revisit.is_some_and(|revisit| !revisit.validators.is_empty());
+                    let modified = match n / PAGES_PER_HOST % 4 {
+                        1 => Some(page.changed),
+                        2 => Some(now),
+                        _ => None,
+                    };
+                    let is_not_modified = n / PAGES_PER_HOST % 4 == 0 && is_asked && is_same;
+                    let data = RevisitData {
+                        interval: None,
+                        is_not_modified,
+                        modified: modified.map(|at| start + Duration::from_secs_f64(at)),
+                        ..revisit_data(page.version)
+                    };
+                    (ok(if is_not_modified { 304 } else { 200 }), Some(data))
                 });
             }
             while let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() {

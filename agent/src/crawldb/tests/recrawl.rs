@@ -31,6 +31,8 @@ pub(super) struct TestCrawlDb {
     pub(super) now: Timestamp,
     /// Time of the capture to which the records of the next fetches refer.
     original: Option<Timestamp>,
+    /// Place in the archive of the next fetches; `None` if they are not archived.
+    record: Option<(u32, u64)>,
 }
 
 impl TestCrawlDb {
@@ -45,7 +47,7 @@ impl TestCrawlDb {
         let disk = Arc::new(Database::open(dir.path(), true, &settings.fixed.state).unwrap());
         let hasher = KeyedHasher::with_public_key();
         let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
-        Self { disk, crawldb, settings, dir, now: T, original: None }
+        Self { disk, crawldb, settings, dir, now: T, original: None, record: Some((1, 7)) }
     }
 
     /// Returns the live settings after these changes.
@@ -62,12 +64,12 @@ impl TestCrawlDb {
 
     /// Ends the process, and opens the state again.
     pub(super) fn restart(self) -> Self {
-        let Self { disk, crawldb, settings, dir, now, original } = self;
+        let Self { disk, crawldb, settings, dir, now, original, record } = self;
         drop((disk, crawldb));
         let disk = Arc::new(Database::open(dir.path(), false, &settings.fixed.state).unwrap());
         let hasher = KeyedHasher::with_public_key();
         let crawldb = CrawlDb::open(disk.clone(), &settings, hasher).unwrap();
-        Self { disk, crawldb, settings, dir, now, original }
+        Self { disk, crawldb, settings, dir, now, original, record }
     }
 
     pub(super) fn commit(&mut self, mut commit: Commit) {
@@ -126,7 +128,7 @@ impl TestCrawlDb {
                     original: self.original,
                     revisit_data: data.map(Box::new),
                 };
-                pages.push((page, Some((1, 7))));
+                pages.push((page, self.record));
             }
             let leave = ToFrontier::Leave { host: due.host, state, unused: Vec::new() };
             self.crawldb.on_workbench(leave);
@@ -175,7 +177,17 @@ pub(super) fn found(url: &str) -> Found {
     let hasher = KeyedHasher::with_public_key();
     let (host, hash) = (hasher.host_key(url.host()), hasher.url(&url));
     let (kind, finder) = (LinkKind::Page, Finder::SEED);
-    Found { url, host, hash, depth: 1, redirects: 0, kind, finder, priority: PRIORITY_DEFAULT }
+    Found {
+        url,
+        host,
+        hash,
+        depth: 1,
+        redirects: 0,
+        kind,
+        finder,
+        priority: PRIORITY_DEFAULT,
+        listed_by: None,
+    }
 }
 
 pub(super) fn ok(status: u16) -> PageEnd {
@@ -444,11 +456,13 @@ fn a_deleted_group_leaves_no_due_times() {
     assert_eq!(db.n_rows(Family::Due), 0);
 }
 
-/// Limits are for pages, not for fetches.
+/// Limits are for pages, not for fetches, whether they are archived or not.
 #[test]
 fn pages_of_a_host_at_its_limit_are_fetched_again_and_no_others() {
-    for limit in ["limits.pages-per-host-max=3", "limits.pages-per-domain-max=3"] {
+    let limits = ["limits.pages-per-host-max=3", "limits.pages-per-domain-max=3"];
+    for (limit, record) in limits.into_iter().flat_map(|l| [(l, Some((1, 7))), (l, None)]) {
         let mut db = TestCrawlDb::new(&[FIXED, limit]);
+        db.record = record;
         for n in 0..8 {
             db.find(&format!("http://a.example/{n}"));
         }
@@ -476,6 +490,82 @@ fn pages_of_a_host_at_its_limit_are_fetched_again_and_no_others() {
         db.crawldb.frontier.hosts.load(&[host]).unwrap();
         assert_eq!(db.crawldb.frontier.hosts.get(host).unwrap().row.pages, first as u64);
     }
+}
+
+#[test]
+fn a_page_that_is_a_redirect_for_a_while_counts_once() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    for (content, status, n_pages) in [(1, 301, 0), (2, 200, 1), (3, 301, 1), (2, 200, 1)] {
+        assert_eq!(db.fetch(&ok(status), Some(&revisit_data(content))).len(), 1);
+        let host = found(URL).host;
+        db.crawldb.frontier.hosts.load(&[host]).unwrap();
+        assert_eq!(db.crawldb.frontier.hosts.get(host).unwrap().row.pages, n_pages);
+        db.now = db.now + 2 * HOUR;
+    }
+}
+
+/// A server may fail because of the validators.
+#[test]
+fn a_page_is_tried_again_without_validators() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    db.find(URL);
+    db.fetch(&ok(200), Some(&revisit_data(1)));
+    db.now = db.now + 2 * HOUR;
+    let conditional = |rows: &[Queued]| {
+        let revisit = rows[0].revisit.as_ref().unwrap();
+        (rows.len(), rows[0].attempts, !revisit.validators.is_empty())
+    };
+    let failed = PageEnd::Failed(Failure::BadResponse);
+    assert_eq!(conditional(&db.fetch(&failed, None)), (1, 0, true));
+    assert_eq!(conditional(&db.fetch(&failed, None)), (1, 1, false));
+}
+
+/// A pass leaves out the due times of groups that other agents own. Once such a group is opened here, they
+/// follow the bounds in force, and not all at once.
+#[test]
+fn due_times_of_another_agent_follow_the_bounds_in_force_once_its_group_is_opened() {
+    let sets = ["recrawl.policy=adaptive", "recrawl.interval-max=365d"];
+    let mut db = TestCrawlDb::sharing(&sets);
+    db.crawldb.set_recrawl_threshold(1e12, db.now);
+    for n in 0..20 {
+        db.find(&format!("http://a.example/{n}"));
+        db.fetch(&ok(200), Some(&revisit_data(1)));
+        db.now = db.now + HOUR;
+    }
+    let pass = |db: &mut TestCrawlDb| {
+        db.now = db.now + HOUR;
+        while let Some((commit, _)) = db.crawldb.step_due_pass(db.now).unwrap() {
+            db.disk.commit(&commit.batch).unwrap();
+            db.now = db.now + Duration::from_millis(1);
+        }
+        db.recount();
+    };
+    let group = found(URL).host.group;
+    let step_jobs = |db: &mut TestCrawlDb| {
+        while let Some(commit) = db.crawldb.step_job(db.now).unwrap() {
+            db.disk.commit(&commit.batch).unwrap();
+        }
+    };
+    pass(&mut db);
+    db.crawldb.close_group(group).unwrap();
+    step_jobs(&mut db);
+    let live = db.set(&["recrawl.interval-max=10d"]);
+    db.crawldb.reconfigure(&live);
+    pass(&mut db);
+    let due = |db: &TestCrawlDb| -> Vec<Timestamp> {
+        (0..20).map(|n| db.revisit(&format!("http://a.example/{n}")).due).collect()
+    };
+    assert!(due(&db).iter().all(|due| *due > T + 300 * DAY), "a group of another agent");
+    db.crawldb.open_group(group, Timestamp::ZERO).unwrap();
+    step_jobs(&mut db);
+    pass(&mut db);
+    let moved = due(&db);
+    assert!(moved.iter().all(|due| *due < T + 12 * DAY), "{moved:?}");
+    let distinct: std::collections::BTreeSet<_> = moved.iter().collect();
+    assert_eq!(distinct.len(), 20);
+    pass(&mut db);
+    assert_eq!(due(&db), moved, "one pass suffices");
 }
 
 /// The threshold follows from what the pages would cost, and moves due times.

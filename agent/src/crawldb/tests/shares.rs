@@ -40,6 +40,7 @@ fn found(url: &str, from: &str) -> Found {
         kind: LinkKind::Page,
         finder,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }
 }
 

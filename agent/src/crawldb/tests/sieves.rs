@@ -35,6 +35,7 @@ fn found(n: u64) -> Found {
         kind: LinkKind::Page,
         finder: Finder::SEED,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }
 }
 

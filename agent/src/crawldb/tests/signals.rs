@@ -39,6 +39,40 @@ fn a_request_moves_the_due_time_of_a_known_page_and_adds_none() {
     }
 }
 
+#[test]
+fn a_request_is_not_hidden_by_a_list_in_the_same_commit() {
+    let sets = ["recrawl.policy=adaptive", "recrawl.interval-min=1m"];
+    for order in [[0, 1], [1, 0]] {
+        let mut db = TestCrawlDb::new(&sets);
+        db.find(URL);
+        db.fetch(&ok(200), Some(&revisit_data(1)));
+        let modified = db.now - HOUR;
+        let sources = [SignalSource::Person, SignalSource::List { modified }];
+        let signals = order.map(|n| signal(URL, sources[n])).to_vec();
+        db.commit(Commit { signals, ..Commit::default() });
+        db.now = db.now + Duration::from_secs(61);
+        assert_eq!(db.fetch(&ok(200), Some(&revisit_data(1))).len(), 1);
+    }
+}
+
+#[test]
+fn requests_for_hosts_are_bounded() {
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    for n in 0..1_100 {
+        let found = found(&format!("http://h{n}.example/"));
+        let name = found.url.host().into();
+        let request = HostRequest { host: found.host, name, at: db.now };
+        db.commit(Commit { host_requests: vec![request], ..Commit::default() });
+    }
+    let mut n_steps = 0;
+    while db.crawldb.has_host_requests() {
+        let commit = db.crawldb.step_host_requests(db.now).unwrap().unwrap();
+        db.disk.commit(&commit.batch).unwrap();
+        n_steps += 1;
+    }
+    assert_eq!(n_steps, 1_000);
+}
+
 /// The first date between two fetches counts; those from before the last fetch say nothing.
 #[test]
 fn dates_of_sitemaps_make_pages_due_sooner_on_hosts_where_they_tell_changes() {

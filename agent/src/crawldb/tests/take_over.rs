@@ -69,6 +69,7 @@ fn add(db: &mut TestCrawlDb, url: &str, robots: &str, visited: bool) -> HostKey 
         kind: LinkKind::Page,
         finder: Finder::SEED,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }]);
     // As if the workbench had it.
     db.crawldb.frontier.hosts.load(&[host]).unwrap();
@@ -172,6 +173,7 @@ fn no_host_is_handed_out_before_all_rest_after_a_take_over_even_after_a_restart(
         kind,
         finder,
         priority: PRIORITY_DEFAULT,
+        listed_by: None,
     }]);
     assert_eq!(handed_out(&mut db, T), 0);
     let commit = db.crawldb.step_job(T).unwrap().unwrap();

@@ -43,6 +43,14 @@ impl CrawlDb {
                         self.merge_queued(&mut batch, &mut known, *host, url)?;
                     }
                 }
+                Fact::Listed { host, name, url, sitemap } => {
+                    let of = (*host, &**name, url.origin);
+                    if !self.cross_submission.permits(&self.frontier, of, sitemap)? {
+                        self.frontier.totals.discards.count(Discard::ForeignInSitemap);
+                    } else if self.meet(*host, name, Some(url.finder)) {
+                        self.merge_queued(&mut batch, &mut known, *host, url)?;
+                    }
+                }
                 // A page that only a lost archive has is fetched again, although some agents still
                 // report it as done.
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
@@ -68,6 +76,7 @@ impl CrawlDb {
                 }
             }
         }
+        self.cross_submission.forget();
         if self.frontier.limits.pages_per_domain_max.is_some() {
             for group in known.uncounted {
                 self.frontier.reopen_domain(group)?;
@@ -82,7 +91,7 @@ impl CrawlDb {
         let (mut urls, mut hosts) = (Vec::new(), Vec::new());
         for fact in facts {
             match fact {
-                Fact::Queued { host, url, .. } => {
+                Fact::Queued { host, url, .. } | Fact::Listed { host, url, .. } => {
                     hosts.push(*host);
                     urls.push(UrlKey { group: host.group, url: url.hash });
                 }
@@ -203,9 +212,9 @@ impl CrawlDb {
             }
             _ => {
                 self.frontier.totals.seen += u64::from(!lost);
-                let was_success =
-                    matches!(before, Some(Seen::Done(outcome)) if outcome.is_success());
-                if lost && was_success {
+                let was_counted =
+                    matches!(before, Some(Seen::Done(outcome)) if outcome.is_counted());
+                if lost && was_counted {
                     self.frontier.uncount_page(host)?;
                     known.uncounted.insert(host.group);
                 }
@@ -213,7 +222,11 @@ impl CrawlDb {
                     let outcome = outcome.clone();
                     self.frontier.forget_due(batch, key, &outcome);
                 }
-                self.enqueue(batch, known, host, theirs)?;
+                let mut theirs = theirs.clone();
+                if let Some(revisit) = theirs.revisit.as_mut().filter(|_| lost) {
+                    revisit.is_counted = false;
+                }
+                self.enqueue(batch, known, host, &theirs)?;
             }
         }
         Ok(())

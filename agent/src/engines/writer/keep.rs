@@ -33,6 +33,15 @@ impl Writer {
         Ok(())
     }
 
+    /// Publishes which archive files are missing, because somebody has deleted them: a 304 must not refer to
+    /// them.
+    pub(super) fn publish_missing_files(&self) {
+        match self.stores.archive.writer.missing_files() {
+            Ok(missing) => self.stores.duplicates.oldest_original().set_missing(missing),
+            Err(error) => tracing::warn!(%error, "cannot list the archive files"),
+        }
+    }
+
     /// Publishes the captures to which new revisits may refer.
     pub(super) fn publish_oldest_original(&self, keep: &Archive) {
         let periods = &self.stores.archive.periods;

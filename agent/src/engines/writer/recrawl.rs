@@ -32,9 +32,16 @@ impl Writer {
         if !self.replication.is_solo() {
             return self.shared.recrawl.set_demand(report);
         }
+        self.own_demand = Some(report);
+        self.apply_recrawl_rate(now);
+    }
+
+    /// Sets the threshold of an agent that is alone, by its last report and the rate in force.
+    pub(super) fn apply_recrawl_rate(&mut self, now: Timestamp) {
+        let Some(report) = &self.own_demand else { return };
         let mut controller = ThresholdController::default();
         controller.set_members([0]);
-        controller.on_report(0, &report);
+        controller.on_report(0, report);
         let rate = self.shared.live.latest().live.recrawl.rate;
         controller.set_budget(rate.per_second(controller.n_pages()));
         if let Some(threshold) = controller.threshold() {

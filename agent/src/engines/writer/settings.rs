@@ -20,7 +20,9 @@ impl Writer {
             crawldb.reconfigure(&revised.live);
             live.crawldb_applied(revised.revision);
             self.queues.wake();
+            self.apply_recrawl_rate(now);
         }
+        let (live, crawldb) = (&self.shared.live, &mut self.stores.crawldb);
         if crawldb.blocked_hosts().is_active() {
             crawldb.step_block_scan(now)?;
         }

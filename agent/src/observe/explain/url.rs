@@ -176,8 +176,10 @@ fn fate_of(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutc
                 depth: page.as_ref().map_or(0, |page| page.url.depth.into()),
                 ..of(UrlFate::Fetched)
             };
-            if let Some((serial, offset)) = *record {
+            if record.is_some() || by != sources.me {
                 fetched.archived_by = Some(by.0);
+            }
+            if let Some((serial, offset)) = *record {
                 (fetched.file_serial, fetched.offset) = (Some(serial), offset);
                 if by == sources.me {
                     fetched.file =

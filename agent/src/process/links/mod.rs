@@ -8,6 +8,7 @@
 //! - *Errors:* [`LinksError`] if a rule or a condition does not compile, before any link is judged.
 
 mod budget;
+mod listed;
 mod recent;
 mod scope;
 mod shape;
@@ -25,8 +26,9 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::ports::PortPolicy;
 use crivello_common::url::{Base, CrawlUrl, Rewriter};
 use crivello_expressions::Expression;
-use crivello_html::SITEMAP_LINKS_MAX;
+use crivello_html::{ExtractedLink, LinkSource, SITEMAP_LINKS_MAX};
 use foldhash::fast::RandomState;
+use listed::ListedHosts;
 use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
@@ -65,19 +67,6 @@ impl Parent<'_> {
             (self.depth.saturating_add(1), 0)
         }
     }
-}
-
-/// A link as it is written on its page.
-#[derive(Clone, Copy, Debug)]
-pub struct Href<'h> {
-    /// Its text.
-    pub text: &'h str,
-    /// Kind of its target.
-    pub kind: LinkKind,
-    /// True if the link or its page has `nofollow`.
-    pub nofollow: bool,
-    /// True if a sitemap lists it, so that it must be of the sitemap's own host or permitted.
-    pub is_listed: bool,
 }
 
 /// The rules of a crawl, compiled: rewriting, scope, condition, trap guards and limits.
@@ -162,13 +151,14 @@ impl LinkRules {
     /// [`Discard::OutOfScope`], [`Discard::NotAdmitted`] or [`Discard::ConditionFailed`].
     pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
         let url = self.rewrite(url);
-        let record = seed(&url, depth, kind);
+        let record = LinkRecord::seed(&url, depth, kind == LinkKind::Sitemap);
         self.judge(&record)?;
         let priority = self.priority(&record);
         let host = self.hasher.host_key(url.host());
         let hash = self.hasher.url(&url);
         let finder = Finder::SEED;
-        Ok(Found { url, host, hash, depth, redirects: 0, kind, finder, priority })
+        let (redirects, listed_by) = (0, None);
+        Ok(Found { url, host, hash, depth, redirects, kind, finder, priority, listed_by })
     }
 
     /// Returns the key of a host with this name in normal form.
@@ -186,7 +176,7 @@ impl LinkRules {
     /// Returns the part of `links.admit` that refuses `url`, judged as a seed, and its value.
     #[must_use]
     pub fn refusing_condition(&self, url: &CrawlUrl) -> Option<String> {
-        let record = seed(url, 0, LinkKind::Page);
+        let record = LinkRecord::seed(url, 0, false);
         let condition = self.admit.as_ref()?;
         match condition.bool(&record) {
             Ok(_) => condition.reason_for_false(&record).map(|reason| reason.to_string()),
@@ -196,8 +186,7 @@ impl LinkRules {
 
     /// Returns the links of one page that pass the rules, and a count of the others by reason.
     /// Links are resolved against `base`, in normal form, in the order of the page and each once.
-    /// Each of `hrefs` is the text, the kind of its target, and whether it (or the whole page) has
-    /// `nofollow`. `parent` is the page itself.
+    /// `parent` is the page itself.
     ///
     /// A URL that occurs again counts once. Beyond `links.per-page-max` links of a page, or
     /// [`SITEMAP_LINKS_MAX`] of a sitemap, hrefs are counted as [`Discard::TooManyLinks`] and not
@@ -206,24 +195,20 @@ impl LinkRules {
     pub fn collect<'h>(
         &self,
         base: &url::Url,
-        hrefs: impl Iterator<Item = (&'h str, LinkKind, bool)>,
+        hrefs: impl Iterator<Item = ExtractedLink<'h>>,
         parent: Parent<'_>,
     ) -> (Vec<Found>, DiscardTally) {
-        let is_listed = false;
-        let hrefs = hrefs.map(|(text, kind, nofollow)| Href { text, kind, nofollow, is_listed });
-        self.collect_list(base, hrefs, parent, |_, _| true, |_| {})
+        self.collect_list(base, hrefs, parent, |_| {})
     }
 
-    /// Returns the links of a sitemap or feed, as [`Self::collect`] does. `permits` is asked whether a
-    /// URL of another host that a sitemap lists may be taken, given its host's key; otherwise it
-    /// counts as [`Discard::ForeignInSitemap`]. `takes` is called with the index among `hrefs` of each
-    /// link that is returned.
+    /// Returns the links of a sitemap or feed, as [`Self::collect`] does. Those that a sitemap lists
+    /// beyond the bound of other hosts count as [`Discard::ForeignInSitemap`]. `takes` is called with the
+    /// index among `hrefs` of each link that is returned.
     pub fn collect_list<'h>(
         &self,
         base: &url::Url,
-        hrefs: impl Iterator<Item = Href<'h>>,
+        hrefs: impl Iterator<Item = ExtractedLink<'h>>,
         parent: Parent<'_>,
-        mut permits: impl FnMut(&CrawlUrl, HostKey) -> bool,
         mut takes: impl FnMut(usize),
     ) -> (Vec<Found>, DiscardTally) {
         let mut budget = self.budget(base, parent.kind);
@@ -233,10 +218,10 @@ impl LinkRules {
         let mut seen =
             HashSet::<UrlHash, _>::with_capacity_and_hasher(n_hrefs, RandomState::default());
         let mut hosts = RecentHosts::new(self.hasher);
-        let mut links: Vec<Found> = Vec::new();
+        let (mut links, mut listed_hosts) = (Vec::new(), ListedHosts::default());
         let mut tally = DiscardTally::default();
         for (index, link) in hrefs.enumerate() {
-            let Href { text: href, kind, nofollow, is_listed } = link;
+            let ExtractedLink { href, kind, source, nofollow } = link;
             if nofollow && self.respect_nofollow && budget.links > 0 {
                 tally.count(Discard::Nofollow);
                 continue;
@@ -258,24 +243,34 @@ impl LinkRules {
                 url: &url,
                 depth,
                 is_sitemap: kind == LinkKind::Sitemap,
+                kind: source.kind(),
                 nofollow,
                 parent: Some(parent.page),
             };
+            let is_listed = source == LinkSource::Sitemap;
             let is_foreign = is_listed && url.host() != parent.page.url.host();
             let judged = self.judge(&record).and_then(|()| {
-                match is_foreign && !permits(&url, hosts.key(url.host())) {
-                    true => Err(Discard::ForeignInSitemap),
-                    false => budget.take(url.as_str().len()),
-                }
+                let add = || listed_hosts.add(hosts.key(url.host()), parent.page.url.as_str());
+                let listed_by = is_foreign.then(add).transpose()?;
+                budget.take(url.as_str().len()).map(|()| listed_by)
             });
             match judged {
-                Ok(()) => {
+                Ok(listed_by) => {
                     takes(index);
                     let priority = self.priority(&record);
                     let host: HostKey = hosts.key(url.host());
                     let finder = Finder::of_link(parent.group, host.group);
-                    let found = Found { url, host, hash, depth, redirects, kind, finder, priority };
-                    links.push(found);
+                    links.push(Found {
+                        url,
+                        host,
+                        hash,
+                        depth,
+                        redirects,
+                        kind,
+                        finder,
+                        priority,
+                        listed_by,
+                    });
                 }
                 Err(reason) => tally.count(reason),
             }
@@ -323,10 +318,4 @@ impl LinkRules {
             Some(Err(_)) => Err(Discard::ConditionFailed),
         }
     }
-}
-
-/// Returns a URL that a person asks for, as expressions see it.
-const fn seed(url: &CrawlUrl, depth: u16, kind: LinkKind) -> LinkRecord<'_> {
-    let is_sitemap = matches!(kind, LinkKind::Sitemap);
-    LinkRecord { url, depth, is_sitemap, nofollow: false, parent: None }
 }

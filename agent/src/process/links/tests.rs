@@ -25,10 +25,20 @@ fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> LinkRule {
 fn parent(kind: LinkKind, depth: u16) -> Parent<'static> {
     static URL: LazyLock<CrawlUrl> =
         LazyLock::new(|| CrawlUrl::parse("http://example.com/").unwrap());
-    let page =
-        ParentRecord { url: &URL, status: 200, bytes: 1_000, text_length: 0, language: "und" };
+    let page = ParentRecord {
+        url: &URL,
+        status: 200,
+        bytes: 1,
+        n_links: 1,
+        text_length: 0,
+        language: "und",
+    };
     let group = KeyedHasher::with_public_key().group("example.com");
     Parent { page, group, kind, depth, redirects: 0, is_redirect: false }
+}
+
+const fn anchor(href: &str, nofollow: bool) -> ExtractedLink<'_> {
+    ExtractedLink { href, kind: LinkKind::Page, source: LinkSource::Anchor, nofollow }
 }
 
 fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {
@@ -84,14 +94,14 @@ fn urls_are_rewritten_before_they_are_judged() {
     });
     let base = url::Url::parse("http://example.com/").unwrap();
     let hrefs = ["/a?utm_source=x", "https://example.com/a?ref=1", "/a", "/b?id=2"];
-    let hrefs = hrefs.into_iter().map(|href| (href, LinkKind::Page, false));
+    let hrefs = hrefs.into_iter().map(|href| anchor(href, false));
     let (links, discards) = rules.collect(&base, hrefs, parent(LinkKind::Page, 0));
     let urls: Vec<&str> = links.iter().map(|link| link.url.as_str()).collect();
     assert_eq!(urls, ["https://example.com/a", "https://example.com/b?id=2"]);
     assert_eq!(discards, DiscardTally::default());
     // Links with very many parameters use up the budget of their page.
     let costly = format!("/?{}", "&".repeat(1_500));
-    let hrefs = std::iter::repeat_n((costly.as_str(), LinkKind::Page, false), 1_000);
+    let hrefs = std::iter::repeat_n(anchor(&costly, false), 1_000);
     let (_, discards) = rules.collect(&base, hrefs, parent(LinkKind::Page, 0));
     assert!(discards.get(Discard::TooMuchWork) > 100, "{discards:?}");
     let seed = CrawlUrl::parse("http://example.com/?utm_source=x").unwrap();
@@ -111,7 +121,7 @@ fn a_condition_judges_links_last() {
     });
     let base = url::Url::parse("http://example.com/").unwrap();
     let hrefs = ["/a", "/a/b/c/d", "http://other.example/a", "/never", "/"];
-    let hrefs = hrefs.into_iter().map(|href| (href, LinkKind::Page, false));
+    let hrefs = hrefs.into_iter().map(|href| anchor(href, false));
     let (links, discards) = rules.collect(&base, hrefs, parent(LinkKind::Page, 1));
     let urls: Vec<&str> = links.iter().map(|link| link.url.as_str()).collect();
     assert_eq!(urls, ["http://example.com/a"]);
@@ -133,7 +143,7 @@ fn redirects_of_a_seed_keep_its_depth_for_a_few_hops() {
     let rules = rules(|s| s.live.limits.depth_max = Some(0));
     let base = url::Url::parse("http://example.com/").unwrap();
     let target = |parent: Parent<'_>| {
-        let hrefs = [("https://www.example.com/", LinkKind::Page, false)].into_iter();
+        let hrefs = [anchor("https://www.example.com/", false)].into_iter();
         let (links, discards) = rules.collect(&base, hrefs, parent);
         let found = links.first().map(|link| (link.depth, link.redirects));
         assert_eq!(discards.get(Discard::Depth), u64::from(found.is_none()));
@@ -191,7 +201,7 @@ fn a_rule_that_does_not_compile_is_named() {
 /// Returns the URLs that `collect` admits, and the count of the others.
 fn collected(rules: &LinkRules, hrefs: &[(&str, bool)], depth: u16) -> (Vec<String>, DiscardTally) {
     let base = url::Url::parse("http://www.example.com/dir/page").unwrap();
-    let hrefs = hrefs.iter().map(|&(href, nofollow)| (href, LinkKind::Page, nofollow));
+    let hrefs = hrefs.iter().map(|&(href, nofollow)| anchor(href, nofollow));
     let (links, tally) = rules.collect(&base, hrefs, parent(LinkKind::Page, depth));
     (links.into_iter().map(|l| l.url.to_string()).collect(), tally)
 }
@@ -254,51 +264,76 @@ fn a_sitemap_gives_as_many_as_it_may_hold() {
     let rules = rules(|s| s.live.links.per_page_max = 2);
     let base = url::Url::parse("http://x.example/sitemap.xml").unwrap();
     let hrefs: Vec<String> = (0..=SITEMAP_LINKS_MAX).map(|i| i.to_string()).collect();
-    let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+    let hrefs = hrefs.iter().map(|href| anchor(href, false));
     let (links, tally) = rules.collect(&base, hrefs, parent(LinkKind::Sitemap, 0));
     assert_eq!((links.len(), tally.get(Discard::TooManyLinks)), (100_000, 1));
 }
 
 /// The rules come first, because a look-up of permissions costs more.
 #[test]
-fn a_sitemap_lists_other_hosts_only_with_permission() {
+fn links_that_a_sitemap_lists_of_other_hosts_name_it() {
     let rules = rules(|s| s.live.links.exclude = vec![rule("", "/never", "")]);
     let base = url::Url::parse("http://example.com/").unwrap();
+    let sitemap = Some("http://example.com/");
     let hrefs = [
-        ("http://example.com/1", true),
-        ("https://example.com:8443/2", true),
-        ("http://www.example.com/3", true),
-        ("http://friend.test/4", true),
-        ("http://friend.test/never", true),
-        ("http://other.test/5", false),
-        ("http://friend.test/4", true),
-        ("http://www.example.com/3", true),
+        ("http://example.com/1", true, None),
+        ("https://example.com:8443/2", true, None),
+        ("http://www.example.com/3", true, sitemap),
+        ("http://friend.test/4", true, sitemap),
+        ("http://friend.test/never", true, None),
+        ("http://other.test/5", false, None),
+        ("http://friend.test/4", true, None),
     ];
-    let hrefs = hrefs.into_iter().map(|(text, is_listed)| {
-        let (kind, nofollow) = (LinkKind::Page, false);
-        Href { text, kind, nofollow, is_listed }
+    let mut taken = Vec::new();
+    let given = hrefs.into_iter().map(|(href, is_listed, _)| {
+        let source = if is_listed { LinkSource::Sitemap } else { LinkSource::SitemapImage };
+        ExtractedLink { source, ..anchor(href, false) }
     });
-    let (mut asked, mut taken) = (Vec::new(), Vec::new());
-    let permits = |url: &CrawlUrl, host: HostKey| {
-        asked.push(url.as_str().to_owned());
-        assert_eq!(host, hasher(AssignBy::Domain).host_key(url.host()));
-        url.host() == "friend.test"
-    };
     let parent = parent(LinkKind::Sitemap, 0);
-    let (links, tally) =
-        rules.collect_list(&base, hrefs, parent, permits, |index| taken.push(index));
-    let urls: Vec<&str> = links.iter().map(|link| link.url.as_str()).collect();
-    let expected = [
-        "http://example.com/1",
-        "https://example.com:8443/2",
-        "http://friend.test/4",
-        "http://other.test/5",
+    let (links, tally) = rules.collect_list(&base, given, parent, |index| taken.push(index));
+    assert_eq!(taken, [0, 1, 2, 3, 5]);
+    for (link, index) in links.iter().zip(taken) {
+        let (href, _, listed_by) = hrefs[index];
+        assert_eq!((link.url.as_str(), link.listed_by.as_deref()), (href, listed_by));
+        assert_eq!(link.host, hasher(AssignBy::Domain).host_key(link.url.host()));
+    }
+    assert_eq!(tally.iter().collect::<Vec<_>>(), [(Discard::OutOfScope, 1)]);
+}
+
+#[test]
+fn the_other_hosts_of_a_sitemap_are_bounded() {
+    let rules = rules(|_| {});
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let hrefs = |path| (0..=listed::HOSTS_MAX).map(move |n| format!("http://h{n}.test/{path}"));
+    let hrefs: Vec<String> = hrefs(1).chain(hrefs(2)).collect();
+    let given = hrefs
+        .iter()
+        .map(|href| ExtractedLink { source: LinkSource::Sitemap, ..anchor(href, false) });
+    let (links, tally) = rules.collect(&base, given, parent(LinkKind::Sitemap, 0));
+    assert_eq!((links.len(), tally.get(Discard::ForeignInSitemap)), (2 * listed::HOSTS_MAX, 2));
+}
+
+#[test]
+fn conditions_see_the_place_of_a_link_and_the_links_of_its_page() {
+    let (first, second) = ("/1", "/2");
+    let base = url::Url::parse("http://example.com/").unwrap();
+    let given = [
+        ExtractedLink { source: LinkSource::Image, ..anchor(first, false) },
+        anchor(first, false),
+        anchor(second, false),
     ];
-    assert_eq!(urls, expected);
-    assert_eq!(taken, [0, 1, 3, 5]);
-    assert_eq!(asked, ["http://www.example.com/3", "http://friend.test/4"]);
-    let counted = [Discard::ForeignInSitemap, Discard::OutOfScope].map(|reason| tally.get(reason));
-    assert_eq!((counted, tally.iter().count()), ([1, 1], 2));
+    for (admit, n) in [
+        ("link.kind == \"anchor\"", 1),
+        ("link.kind == \"image\"", 1),
+        ("link.kind in [\"anchor\", \"image\"] && parent.links == 1", 2),
+        ("parent.links == 3", 0),
+    ] {
+        let rules = rules(|s| s.live.links.admit = admit.into());
+        let (links, _) = rules.collect(&base, given.into_iter(), parent(LinkKind::Page, 0));
+        assert_eq!(links.len(), n, "{admit}");
+    }
+    let is_seed = rules(|s| s.live.links.admit = "link.kind == \"seed\"".into());
+    assert_eq!(verdict(&is_seed, "http://example.com/", 0), None);
 }
 
 #[test]
@@ -315,7 +350,7 @@ fn more_hosts_than_are_remembered_keep_their_own_keys() {
     let hrefs: Vec<String> =
         (0..40).map(|i| format!("http://h{}.d{}.example/{i}", i % 7, i % 3)).collect();
     let base = url::Url::parse("http://x.example/").unwrap();
-    let hrefs = hrefs.iter().map(|h| (h.as_str(), LinkKind::Page, false));
+    let hrefs = hrefs.iter().map(|h| anchor(h, false));
     let (links, _) = rules(|_| {}).collect(&base, hrefs, parent(LinkKind::Page, 0));
     assert_eq!(links.len(), 40);
     assert!(links.iter().all(|l| l.host == hasher(AssignBy::Domain).host_key(l.url.host())));
@@ -346,7 +381,7 @@ proptest! {
         let by_domain = hasher(AssignBy::Domain);
         let rules = LinkRules::compile(&settings.live, &settings.fixed, by_domain).unwrap();
         let base = url::Url::parse("http://a.example/a/b").unwrap();
-        let given = hrefs.iter().map(|(h, nofollow)| (h.as_str(), LinkKind::Page, *nofollow));
+        let given = hrefs.iter().map(|(h, nofollow)| anchor(h, *nofollow));
         let (links, tally) = rules.collect(&base, given, parent(LinkKind::Page, depth));
 
         let mut texts: Vec<&str> = links.iter().map(|l| l.url.as_str()).collect();
@@ -387,7 +422,7 @@ fn the_work_of_a_page_is_bounded_and_counted() {
     let rules = rules(|s| s.live.links.work_per_page_max = work_max);
     let base = url::Url::parse("http://example.com/").unwrap();
     let collect = |hrefs: &[String]| {
-        let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+        let hrefs = hrefs.iter().map(|href| anchor(href, false));
         rules.collect(&base, hrefs, parent(LinkKind::Page, 0))
     };
     let letters = |n: usize| (0..n).map(|n| char::from_u32(0x4e00 + n as u32).unwrap());
@@ -421,7 +456,7 @@ fn the_bytes_of_the_links_of_a_page_are_bounded() {
     let base = url::Url::parse("http://example.com/").unwrap();
     let hrefs: Vec<String> = (0..400).map(|n| format!("/{n:04}{}", "x".repeat(976))).collect();
     for (kind, n) in [(LinkKind::Page, 65), (LinkKind::Sitemap, 328)] {
-        let given = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+        let given = hrefs.iter().map(|href| anchor(href, false));
         let (links, tally) = rules.collect(&base, given, parent(kind, 0));
         assert_eq!(links.len(), n, "{kind:?}");
         assert_eq!(tally.get(Discard::TooManyLinkBytes), 400 - n as u64);
@@ -432,7 +467,7 @@ fn the_bytes_of_the_links_of_a_page_are_bounded() {
 fn a_link_names_the_class_of_its_finder() {
     let base = url::Url::parse("http://example.com/").unwrap();
     let given = ["/own", "http://www.example.com/", "http://other.test/"];
-    let given = given.into_iter().map(|href| (href, LinkKind::Page, false));
+    let given = given.into_iter().map(|href| anchor(href, false));
     let (links, _) = rules(|_| {}).collect(&base, given, parent(LinkKind::Page, 0));
     let own: Vec<bool> = links.iter().map(|link| link.finder == Finder::OWN).collect();
     assert_eq!(own, [true, true, false]);

@@ -75,6 +75,7 @@ fn url_on_every_page_is_recorded_a_few_times() {
         kind: crate::messages::LinkKind::Page,
         finder: crate::messages::Finder::SEED,
         priority: crate::messages::PRIORITY_DEFAULT,
+        listed_by: None,
     };
     let recorded = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
     assert_eq!(recorded, usize::from(crate::limits::FOUND_A_URL));

@@ -59,6 +59,30 @@ fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
     finish(&mut cluster, 0);
 }
 
+/// A sitemap lists pages of hosts of three agents, and the owner of each host permits it. The hosts that
+/// do not are only linked to by pages.
+#[test]
+fn a_sitemap_lists_pages_of_hosts_of_other_agents() {
+    const N_HOSTS: usize = 9;
+    let listed = |name: &str| {
+        let host = "maps.test".to_owned();
+        Character::named(name).robots(Robots::SitemapOn { host, pages: 10 })
+    };
+    let mut web = web(3).host("maps.test", Character::named("maps").pages(2));
+    for n in 0..N_HOSTS {
+        let name = format!("listed{n}");
+        web = web.host(&format!("{name}.test"), listed(&name).pages(2));
+    }
+    let mut cluster = cluster(web.seeds(SeedChoice::Hosts)).start(3);
+    cluster.seed();
+    finish(&mut cluster, 0);
+    let entries = cluster.web.log().entries();
+    let hidden = || entries.iter().filter(|entry| entry.path.starts_with("/hidden/"));
+    assert_eq!(hidden().count(), 10 * N_HOSTS);
+    let owners: BTreeSet<_> = hidden().filter_map(|entry| cluster.name_of(entry)).collect();
+    assert!(owners.len() > 1, "all hosts have one owner");
+}
+
 /// Three addresses for the hosts of three agents, which alternate there.
 #[test]
 fn an_address_is_spared_by_the_cluster_as_a_whole() {

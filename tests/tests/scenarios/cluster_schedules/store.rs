@@ -332,7 +332,7 @@ impl Store {
                     let (page, state) = match fact {
                         Fact::Queued { url, .. } => (self.web.page(url.hash), State::Queued),
                         Fact::Done { url, .. } => (self.web.page(url.url), State::Fetched),
-                        Fact::Host { .. } | Fact::Robots { .. } => continue,
+                        Fact::Listed { .. } | Fact::Host { .. } | Fact::Robots { .. } => continue,
                         Fact::Signal(_) | Fact::HostRequest(_) => continue,
                     };
                     if self.merge(page, state) {

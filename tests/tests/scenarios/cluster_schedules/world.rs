@@ -186,6 +186,7 @@ impl Web {
             kind: LinkKind::Page,
             finder: Finder::SEED,
             priority: PRIORITY_DEFAULT,
+            listed_by: None,
         }
     }
 

@@ -79,7 +79,7 @@ fn what_agents_know_is_shown() {
     cluster.until("a URL is explained", |_| {
         browser
             .text("#why-body")
-            .contains("it would be rejected: disallowed by robots.txt (robots)")
+            .contains("as a seed it would be rejected: disallowed by robots.txt (robots)")
     });
     let _ = browser.eval(
         "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/stored'; form.requestSubmit(); }",
