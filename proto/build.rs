@@ -1,6 +1,6 @@
 //! Compilation of the `.proto` files in pure Rust: no `protoc` is needed. Their descriptors are
 //! stored beside the code, for gRPC reflection. The messages of `explanation.proto` can also be
-//! serialized as JSON, in the form described in that file.
+//! serialized as JSON, in the form described in that file, and so can `RecrawlProgress`.
 
 use prost::Message;
 use prost_types::DescriptorProto;
@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     builder
+        .type_attribute(".crivello.v1.RecrawlProgress", "#[derive(serde::Serialize)]")
         .enum_attribute("Wait.reason", "#[serde(tag = \"reason\", rename_all = \"kebab-case\")]")
         .skip_debug([SECRET])
         .field_attribute("Wait.reason", "#[serde(flatten)]")

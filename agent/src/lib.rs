@@ -22,7 +22,7 @@ pub mod app;
 pub mod cluster;
 mod engines;
 mod observe;
-pub mod progress;
+mod progress;
 pub mod report;
 mod shared;
 

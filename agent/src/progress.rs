@@ -1,76 +1,7 @@
-//! The state of a crawl at one moment, as plain numbers for a panel or a log line, and the
-//! bottleneck that limits its speed.
+//! The bottleneck that limits the speed of a crawl, from its numbers at one moment.
 
-use crivello_common::bottleneck::Bottleneck;
+use crivello_proto::v1::Bottleneck;
 use std::time::Duration;
-
-/// State of a crawl at one moment. Counters cover the whole crawl, earlier runs included; gauges
-/// are current.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Snapshot {
-    /// Time since this run began.
-    pub elapsed: Duration,
-    /// Number of responses that count as pages.
-    pub pages: u64,
-    /// Bytes of their bodies, as received.
-    pub bytes: u64,
-    /// Pages by the first digit of their status: `[1xx, 2xx, 3xx, 4xx, 5xx]`.
-    pub by_class: [u64; 5],
-    /// Pages whose content was seen before.
-    pub duplicates: u64,
-    /// Responses to requests for robots.txt.
-    pub robots_fetched: u64,
-    /// Number of requests without a usable response; a repeated request counts each time.
-    pub errors: u64,
-    /// Number of URLs and pages discarded, for any reason.
-    pub discards: u64,
-    /// Number of URLs that the sieve let through and that are not yet fetched.
-    pub urls_queued: u64,
-    /// Number of URLs that the sieve let through.
-    pub urls_seen: u64,
-    /// Hosts by what they wait for.
-    pub hosts: HostGauges,
-    /// Visits in flight.
-    pub visits: u64,
-    /// Pages between the fetchers and the last commit.
-    pub pipeline_pages: u64,
-    /// Pages until the page limit, of all agents together; `None` without a limit, and while it is
-    /// unknown.
-    pub pages_left: Option<u64>,
-    /// Bottleneck of the crawl.
-    pub pace: Bottleneck,
-    /// Pages that are fetched again; `None` in a crawl that fetches each page once.
-    pub recrawl: Option<RecrawlGauges>,
-}
-
-/// Pages that are fetched again.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RecrawlGauges {
-    /// Finished URLs that wait for their next fetch.
-    pub scheduled: u64,
-    /// Queued URLs that were answered before.
-    pub queued: u64,
-    /// Visits that found a changed page.
-    pub changed: u64,
-    /// Visits that found the same page.
-    pub unchanged: u64,
-    /// Visits that were answered with 304.
-    pub not_modified: u64,
-    /// Visits that found no page.
-    pub failed: u64,
-    /// Estimated share of pages whose copy is fresh; `None` before the first visits.
-    pub freshness: Option<f64>,
-    /// The threshold in force, in units of weight times seconds; `None` unless the policy is adaptive.
-    pub threshold: Option<f64>,
-}
-
-impl RecrawlGauges {
-    /// Returns the number of visits of pages that were fetched before.
-    #[must_use]
-    pub const fn visits(&self) -> u64 {
-        self.changed + self.unchanged + self.not_modified + self.failed
-    }
-}
 
 /// Number of hosts with something to fetch, by what they wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,8 +52,6 @@ pub struct Evidence {
     pub pipeline_pages_max: u64,
     /// Hosts by what they wait for.
     pub hosts: HostGauges,
-    /// [`Politeness::delay`](crivello_common::config::Politeness::delay).
-    pub delay: Duration,
 }
 
 impl Evidence {
@@ -158,7 +87,7 @@ impl Evidence {
         } else if h.ready > e.visits {
             Bottleneck::Cpu
         } else if h.waiting > 0 && h.waiting >= e.visits {
-            Bottleneck::FewHosts { delay: e.delay }
+            Bottleneck::FewHosts
         } else if e.visits > 0 {
             Bottleneck::SlowServers
         } else if h.resting > 0 {
@@ -185,14 +114,13 @@ const fn nearly(n: u64, max: u64) -> bool {
 mod tests {
     use super::*;
 
-    const DELAY: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(10);
 
     fn running() -> Evidence {
         Evidence {
             pages_run: 100,
             visits_max: 1_000,
             pipeline_pages_max: 4_000,
-            delay: DELAY,
             ..Evidence::default()
         }
     }
@@ -216,7 +144,7 @@ mod tests {
             (Evidence { hosts: hosts(0, 2, 0, 50), ..e }, Bottleneck::Dns),
             (Evidence { pages_run: 0, hosts: hosts(0, 0, 0, 5), ..e }, Bottleneck::Starting),
             (
-                Evidence { pages_run: 0, elapsed: DELAY, hosts: hosts(0, 0, 0, 5), ..e },
+                Evidence { pages_run: 0, elapsed: LONG, hosts: hosts(0, 0, 0, 5), ..e },
                 Bottleneck::Dns,
             ),
             (
@@ -224,15 +152,9 @@ mod tests {
                 Bottleneck::DnsSilent,
             ),
             (Evidence { dns_silent: true, hosts: hosts(0, 0, 4, 0), ..e }, Bottleneck::DnsSilent),
-            (
-                Evidence { dns_silent: true, hosts: hosts(0, 3, 4, 0), ..e },
-                Bottleneck::FewHosts { delay: DELAY },
-            ),
+            (Evidence { dns_silent: true, hosts: hosts(0, 3, 4, 0), ..e }, Bottleneck::FewHosts),
             (Evidence { visits: 10, hosts: hosts(500, 900, 0, 0), ..e }, Bottleneck::Cpu),
-            (
-                Evidence { visits: 3, hosts: hosts(0, 30, 9, 0), ..e },
-                Bottleneck::FewHosts { delay: DELAY },
-            ),
+            (Evidence { visits: 3, hosts: hosts(0, 30, 9, 0), ..e }, Bottleneck::FewHosts),
             (Evidence { visits: 30, hosts: hosts(0, 3, 0, 0), ..e }, Bottleneck::SlowServers),
             (Evidence { hosts: hosts(0, 0, 4, 0), ..e }, Bottleneck::Resting),
             (Evidence { urls_queued: 9, hosts: paused(0), ..e }, Bottleneck::Paused),
@@ -245,7 +167,6 @@ mod tests {
         ];
         for (evidence, pace) in cases {
             assert_eq!(evidence.pace(), pace, "{evidence:?}");
-            assert!(pace.index() < Bottleneck::ALL.len(), "{pace:?} has no name");
         }
     }
 }

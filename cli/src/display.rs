@@ -2,8 +2,8 @@
 
 use crate::rate::Rates;
 use crate::{panel, screen};
-use crivello_agent::progress::Snapshot;
 use crivello_common::time::{Clock, Timestamp};
+use crivello_proto::v1::Progress;
 use std::time::Duration;
 
 /// Interval between two frames of the panel.
@@ -42,7 +42,7 @@ impl Display {
     /// given its width.
     pub fn show(
         &mut self,
-        snapshot: impl FnOnce() -> Snapshot,
+        snapshot: impl FnOnce() -> Progress,
         more: impl FnOnce(usize) -> Vec<String>,
     ) {
         let (now, pause) = match self.mode {

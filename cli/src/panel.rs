@@ -2,8 +2,8 @@
 
 use crate::format::{bytes, count, duration, rate};
 use crate::rate::{Rates, sparkline};
-use crivello_agent::progress::{RecrawlGauges, Snapshot};
-use std::time::Duration;
+use crivello_proto::bottleneck;
+use crivello_proto::v1::{Progress, RecrawlProgress};
 
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,10 +19,10 @@ const GAP: &str = "   ";
 const SPARK_WIDTH: usize = 16;
 
 /// Returns the lines of the panel, each at most `width` characters wide.
-pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Style) -> Vec<String> {
+pub fn lines(s: &Progress, rates: &Rates, title: &str, width: usize, style: Style) -> Vec<String> {
     let row = |label, cells| row(label, cells, width, style);
     let mut rows = vec![
-        row("crivello", vec![clock(s.elapsed), title.to_owned()]),
+        row("crivello", vec![clock(s.elapsed_ms), title.to_owned()]),
         row("pages", page_cells(s, rates, style)),
         row("urls", url_cells(s)),
         row("hosts", host_cells(s)),
@@ -34,12 +34,12 @@ pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Styl
         cells.extend(rates.time_left(s).map(|t| format!("about {}", duration(t))));
         rows.push(row("left", cells));
     }
-    rows.push(row("pace", vec![s.pace.to_string()]));
+    rows.push(row("pace", vec![bottleneck::words(s)]));
     rows
 }
 
 /// Returns a snapshot on one line, for the log.
-pub fn one_line(s: &Snapshot, rates: &Rates) -> String {
+pub fn one_line(s: &Progress, rates: &Rates) -> String {
     let again = s.recrawl.map_or(String::new(), |recrawl| {
         format!(", {} again, {}/s", count(recrawl.visits()), rate(rates.again()))
     });
@@ -52,15 +52,15 @@ pub fn one_line(s: &Snapshot, rates: &Rates) -> String {
         bytes(s.bytes),
         count(s.urls_queued),
         count(s.urls_seen),
-        count(s.hosts.ready),
-        count(s.hosts.waiting),
-        count(s.hosts.resting),
+        count(s.hosts_ready),
+        count(s.hosts_waiting),
+        count(s.hosts_resting),
         count(s.errors),
-        s.pace
+        bottleneck::words(s)
     )
 }
 
-fn page_cells(s: &Snapshot, rates: &Rates, style: Style) -> Vec<String> {
+fn page_cells(s: &Progress, rates: &Rates, style: Style) -> Vec<String> {
     let history = rates.history(SPARK_WIDTH);
     vec![
         count(s.pages),
@@ -71,7 +71,7 @@ fn page_cells(s: &Snapshot, rates: &Rates, style: Style) -> Vec<String> {
     ]
 }
 
-fn again_cells(recrawl: &RecrawlGauges, rates: &Rates) -> Vec<String> {
+fn again_cells(recrawl: &RecrawlProgress, rates: &Rates) -> Vec<String> {
     let fresh = recrawl.freshness.map(|share| format!("about {:.0} % fresh", 100.0 * share));
     vec![
         count(recrawl.visits()),
@@ -83,22 +83,22 @@ fn again_cells(recrawl: &RecrawlGauges, rates: &Rates) -> Vec<String> {
     ]
 }
 
-fn host_cells(s: &Snapshot) -> Vec<String> {
+fn host_cells(s: &Progress) -> Vec<String> {
     let mut cells = vec![
-        format!("ready {}", count(s.hosts.ready)),
-        format!("waiting {}", count(s.hosts.waiting)),
-        format!("resting {}", count(s.hosts.resting)),
+        format!("ready {}", count(s.hosts_ready)),
+        format!("waiting {}", count(s.hosts_waiting)),
+        format!("resting {}", count(s.hosts_resting)),
         format!("being visited {}", count(s.visits)),
-        format!("resolving {}", count(s.hosts.resolving)),
+        format!("resolving {}", count(s.hosts_resolving)),
         format!("robots.txt {}", count(s.robots_fetched)),
     ];
-    if s.hosts.paused > 0 {
-        cells.insert(3, format!("paused {}", count(s.hosts.paused)));
+    if s.hosts_paused > 0 {
+        cells.insert(3, format!("paused {}", count(s.hosts_paused)));
     }
     cells
 }
 
-fn url_cells(s: &Snapshot) -> Vec<String> {
+fn url_cells(s: &Progress) -> Vec<String> {
     vec![
         format!("queued {}", count(s.urls_queued)),
         format!("seen {}", count(s.urls_seen)),
@@ -108,20 +108,16 @@ fn url_cells(s: &Snapshot) -> Vec<String> {
     ]
 }
 
-fn answer_cells(s: &Snapshot) -> Vec<String> {
-    let [_, ok, moved, missing, broken] = s.by_class;
-    vec![
-        format!("errors {}", count(s.errors)),
-        format!("2xx {}", count(ok)),
-        format!("3xx {}", count(moved)),
-        format!("4xx {}", count(missing)),
-        format!("5xx {}", count(broken)),
-    ]
+fn answer_cells(s: &Progress) -> Vec<String> {
+    let classes = (1..).zip(&s.pages_by_class).skip(1);
+    let mut cells = vec![format!("errors {}", count(s.errors))];
+    cells.extend(classes.map(|(class, &n)| format!("{class}xx {}", count(n))));
+    cells
 }
 
 /// Formats a duration as `1:02:03`.
-fn clock(elapsed: Duration) -> String {
-    let secs = elapsed.as_secs();
+fn clock(elapsed_ms: u64) -> String {
+    let secs = elapsed_ms / 1_000;
     format!("{}:{:02}:{:02}", secs / 3_600, secs % 3_600 / 60, secs % 60)
 }
 
@@ -155,20 +151,24 @@ fn row(label: &str, cells: Vec<String>, width: usize, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_agent::progress::HostGauges;
-    use crivello_common::bottleneck::Bottleneck;
+    use crivello_proto::v1::Bottleneck;
 
-    fn busy() -> Snapshot {
-        Snapshot {
-            elapsed: Duration::from_secs(3_723),
+    fn busy() -> Progress {
+        Progress {
+            elapsed_ms: 3_723_000,
             pages: 12_345,
             bytes: 39_007_027,
-            by_class: [0, 12_000, 200, 145, 0],
+            pages_by_class: vec![0, 12_000, 200, 145, 0],
             urls_queued: 1_234_567,
-            hosts: HostGauges { ready: 12, waiting: 834, resting: 3, resolving: 4, paused: 5 },
+            hosts_ready: 12,
+            hosts_waiting: 834,
+            hosts_resting: 3,
+            hosts_resolving: 4,
+            hosts_paused: 5,
             pages_left: Some(7_655),
-            pace: Bottleneck::FewHosts { delay: Duration::from_secs(10) },
-            ..Snapshot::default()
+            bottleneck: Bottleneck::FewHosts.into(),
+            bottleneck_delay_ms: 10_000,
+            ..Progress::default()
         }
     }
 
@@ -197,6 +197,8 @@ mod tests {
             "resting 3",
             "paused 5",
             "errors 0",
+            "2xx 12,000",
+            "5xx 0",
             "7,655 pages",
             "few hosts: all wait for their delay of 10 s",
         ] {
@@ -208,8 +210,7 @@ mod tests {
     fn plain_style_is_plain_ascii() {
         let mut rates = Rates::default();
         for secs in 0..20 {
-            let elapsed = Duration::from_secs(secs);
-            rates.observe(&Snapshot { elapsed, pages: secs * secs, ..busy() });
+            rates.observe(&Progress { elapsed_ms: secs * 1_000, pages: secs * secs, ..busy() });
         }
         let text = lines(&busy(), &rates, "crawl", 80, Style::default()).join("\n");
         assert!(text.is_ascii(), "{text}");
@@ -218,8 +219,8 @@ mod tests {
 
     #[test]
     fn fetches_of_known_pages_are_shown_if_there_may_be_any() {
-        let recrawl = RecrawlGauges { changed: 2, unchanged: 3, ..RecrawlGauges::default() };
-        let recrawling = Snapshot { recrawl: Some(recrawl), ..busy() };
+        let recrawl = RecrawlProgress { changed: 2, unchanged: 3, ..RecrawlProgress::default() };
+        let recrawling = Progress { recrawl: Some(recrawl), ..busy() };
         let panel = |s| lines(s, &Rates::default(), "crawl", 80, Style::default());
         assert_eq!(panel(&recrawling).len(), panel(&busy()).len() + 1);
         let line = one_line(&recrawling, &Rates::default());
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_shown_only_under_a_limit() {
-        let free = Snapshot { pages_left: None, ..busy() };
+        let free = Progress { pages_left: None, ..busy() };
         let panel = |s| lines(s, &Rates::default(), "crawl", 80, Style::default());
         assert_eq!(panel(&busy()).len(), panel(&free).len() + 1);
     }

@@ -1,6 +1,6 @@
 //! Rates: pages and bytes per second over the last ten seconds, and a short history.
 
-use crivello_agent::progress::Snapshot;
+use crivello_proto::v1::Progress;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -26,16 +26,14 @@ struct Sample {
 
 impl Rates {
     /// Records the counters of `snapshot`, unless the last sample is less than a second old.
-    pub fn observe(&mut self, snapshot: &Snapshot) {
-        let due = self
-            .samples
-            .back()
-            .is_none_or(|last| snapshot.elapsed.saturating_sub(last.at) >= Duration::from_secs(1));
-        if due {
+    pub fn observe(&mut self, snapshot: &Progress) {
+        let at = Duration::from_millis(snapshot.elapsed_ms);
+        let last = self.samples.back();
+        if last.is_none_or(|last| at.saturating_sub(last.at) >= Duration::from_secs(1)) {
             if self.samples.len() == SAMPLES_MAX {
                 self.samples.pop_front();
             }
-            let Snapshot { elapsed: at, pages, bytes, pages_left: left, recrawl, .. } = *snapshot;
+            let Progress { pages, bytes, pages_left: left, recrawl, .. } = *snapshot;
             let again = recrawl.map_or(0, |recrawl| recrawl.visits());
             self.samples.push_back(Sample { at, pages, bytes, again, left });
         }
@@ -72,7 +70,7 @@ impl Rates {
     /// Returns the time until the page limit is reached at the current rate of all agents; `None`
     /// without a limit or a rate.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub fn time_left(&self, snapshot: &Snapshot) -> Option<Duration> {
+    pub fn time_left(&self, snapshot: &Progress) -> Option<Duration> {
         let rate = self.recent(|then, now| match (then.left, now.left) {
             (Some(then), Some(now)) => then.saturating_sub(now),
             _ => 0,
@@ -107,13 +105,8 @@ pub fn sparkline(values: &[u64], unicode: bool) -> String {
 mod tests {
     use super::*;
 
-    fn at(secs: u64, pages: u64) -> Snapshot {
-        Snapshot {
-            elapsed: Duration::from_secs(secs),
-            pages,
-            bytes: pages * 100,
-            ..Snapshot::default()
-        }
+    fn at(secs: u64, pages: u64) -> Progress {
+        Progress { elapsed_ms: secs * 1_000, pages, bytes: pages * 100, ..Progress::default() }
     }
 
     #[test]
@@ -131,7 +124,7 @@ mod tests {
     fn time_left_follows_the_limit_and_the_rate() {
         let mut rates = Rates::default();
         // The other agents fetch three times as many pages as this one.
-        let limited = |secs, left| Snapshot { pages_left: Some(left), ..at(secs, secs) };
+        let limited = |secs, left| Progress { pages_left: Some(left), ..at(secs, secs) };
         rates.observe(&limited(0, 90));
         rates.observe(&limited(10, 50));
         let limited = limited(10, 50);

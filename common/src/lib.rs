@@ -7,7 +7,6 @@
 mod closed_set;
 
 pub mod assignment;
-pub mod bottleneck;
 pub mod certificate;
 pub mod certificate_id;
 pub mod codec;

@@ -3,7 +3,7 @@
 use super::history::{Point, push_bounded};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
-use crivello_proto::agents::{AgentCallError, Answer, Listing, mean_freshness};
+use crivello_proto::agents::{AgentCallError, AgentStatus, Answer, Listing, mean_freshness};
 use crivello_proto::{bottleneck, v1};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -76,16 +76,15 @@ impl AgentHistory {
     /// Stores the results of a poll.
     pub(super) fn update(
         &mut self,
-        status: Answer<v1::StatusResponse>,
+        status: Answer<AgentStatus>,
         details: Option<Answer<v1::DetailsResponse>>,
         now: Timestamp,
     ) {
         match status {
-            Ok(mut status) => {
+            Ok((status, progress)) => {
                 if self.status.as_ref().is_none_or(|last| last.process != status.process) {
                     self.forget();
                 }
-                let progress = status.progress.take().unwrap_or_default();
                 push_bounded(&mut self.samples, Sample { at: now, progress }, SAMPLES_MAX);
                 (self.status, self.trouble) = (Some(status), None);
             }
@@ -255,19 +254,9 @@ impl Found<'_> {
     }
 }
 
-/// Returns the bottleneck of an agent in the words of `crivello status`.
-fn pace_words(progress: &v1::Progress) -> String {
-    let unknown = || "unknown to this version of the coordinator".to_owned();
-    bottleneck::from_wire(progress).map_or_else(unknown, |pace| pace.to_string())
-}
-
 /// Returns the status of an agent; `None` without a status.
 fn load(history: &AgentHistory) -> Option<Value> {
     let (status, progress) = history.answered()?;
-    let pace = match status.fence_open {
-        true => pace_words(progress),
-        false => "lease expired: fetches nothing".to_owned(),
-    };
     let details = history.details.as_ref();
     let mut value = json!({
         "epoch": status.epoch,
@@ -276,7 +265,7 @@ fn load(history: &AgentHistory) -> Option<Value> {
         "may_fetch": status.fence_open,
         "outbox": status.outbox,
         "handoffs": status.handoffs,
-        "pace": pace,
+        "pace": bottleneck::pace(status, progress),
         "memory_bytes": details.map(|d| d.resident_bytes),
         "disk_used_bytes": details.map(|d| d.disk_used_bytes),
         "disk_free_bytes": details.map(|d| d.disk_free_bytes),

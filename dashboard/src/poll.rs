@@ -8,7 +8,7 @@ use super::history::History;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
-use crivello_proto::agents::{AgentClients, Answer, Client, Listing};
+use crivello_proto::agents::{AgentClients, AgentStatus, Answer, Client, Listing};
 use crivello_proto::{LocalCoordinator, v1};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct ClusterSnapshot {
     pub(super) history: History,
 }
 
-type StatusAnswer = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
+type StatusAnswer = (AgentId, Answer<AgentStatus>, Option<Answer<v1::DetailsResponse>>);
 
 /// Queries the member list.
 pub(super) async fn members(coordinator: &LocalCoordinator) -> Result<Listing, Status> {

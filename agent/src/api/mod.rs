@@ -11,13 +11,11 @@
 
 mod query;
 mod service;
-mod status;
 #[cfg(test)]
 mod tests;
 
 pub use query::{HostsQuery, QueryError, Subject, SubjectError};
 pub use service::{NAME, Service, service};
-pub use status::{AgentStatus, BadStatus};
 
 pub use crate::messages::SeedAnswer;
 
@@ -45,7 +43,7 @@ pub struct SeedBatch {
 /// The operations of the agent that the service calls. None may block.
 pub trait AgentApi: Send + Sync + 'static {
     /// Returns the status of the agent.
-    fn status(&self) -> AgentStatus;
+    fn status(&self) -> v1::StatusResponse;
     /// Returns counters by kind, and gauges of memory and of the disk; `None` before the agent has
     /// joined and after it has ended. Only this operation may take some milliseconds.
     fn details(&self) -> Option<v1::DetailsResponse>;

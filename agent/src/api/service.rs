@@ -56,7 +56,7 @@ impl Control for ControlService {
     type SeedStream = BoxStream<'static, Result<v1::SeedResponse, Status>>;
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
-        Ok(Response::new(v1::StatusResponse::from(&self.agent.status())))
+        Ok(Response::new(self.agent.status()))
     }
 
     async fn count_archived(

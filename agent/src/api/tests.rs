@@ -1,9 +1,7 @@
 use super::*;
 use crate::messages::BlockCount;
-use crate::progress::{HostGauges, RecrawlGauges, Snapshot};
-use crivello_common::bottleneck::Bottleneck;
 use crivello_common::discard::Discard;
-use crivello_common::view::{AgentId, AgentState, RunState};
+use crivello_common::view::AgentId;
 use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;
 use crivello_proto::v1::seed_response::Outcome;
@@ -13,8 +11,6 @@ use futures_util::future::ready;
 use futures_util::stream::{iter, once, pending};
 use futures_util::{FutureExt, Stream, StreamExt};
 use parking_lot::Mutex;
-use proptest::prelude::*;
-use prost::Message as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +78,7 @@ impl AgentApi for Fake {
         let _ = answer.send(Some(u64::from(by.0)));
     }
 
-    fn status(&self) -> AgentStatus {
+    fn status(&self) -> v1::StatusResponse {
         standing()
     }
 
@@ -104,49 +100,24 @@ impl AgentApi for Fake {
     }
 }
 
-fn standing() -> AgentStatus {
-    AgentStatus {
-        id: AgentId(3),
+fn standing() -> v1::StatusResponse {
+    let recrawl = v1::RecrawlProgress { changed: 23, freshness: Some(0.5), ..<_>::default() };
+    let progress = v1::Progress {
+        pages: 1,
+        pages_by_class: vec![3, 4, 5, 6, 7],
+        pages_left: Some(0),
+        bottleneck: v1::Bottleneck::FewHosts.into(),
+        bottleneck_delay_ms: 250,
+        recrawl: Some(recrawl),
+        ..v1::Progress::default()
+    };
+    v1::StatusResponse {
+        id: 3,
         name: "agent-3".into(),
-        crawl_id: "c0ffee".into(),
         process: u64::MAX,
-        epoch: 7,
-        run: RunState::Paused,
-        state: AgentState::Draining,
-        idle: true,
-        work: 1 << 40,
-        fence_open: true,
-        outbox: 5,
-        handoffs: 6,
-        replication: 2,
-        settings_revision: 7,
-        snapshot: Snapshot {
-            elapsed: Duration::from_millis(1_500),
-            pages: 1,
-            bytes: 2,
-            by_class: [3, 4, 5, 6, 7],
-            duplicates: 8,
-            robots_fetched: 9,
-            errors: 10,
-            discards: 11,
-            urls_queued: 12,
-            urls_seen: 13,
-            hosts: HostGauges { ready: 14, waiting: 15, resting: 16, resolving: 17, paused: 20 },
-            visits: 18,
-            pipeline_pages: 19,
-            pages_left: Some(0),
-            pace: Bottleneck::FewHosts { delay: Duration::from_millis(250) },
-            recrawl: Some(RecrawlGauges {
-                scheduled: 21,
-                queued: 22,
-                changed: 23,
-                unchanged: 24,
-                not_modified: 25,
-                failed: 26,
-                freshness: Some(0.5),
-                threshold: None,
-            }),
-        },
+        run: v1::RunState::Paused.into(),
+        progress: Some(progress),
+        ..v1::StatusResponse::default()
     }
 }
 
@@ -190,7 +161,7 @@ fn safe(id: u64, taken: u64, refused: &[(u32, Discard)]) -> SeedResponse {
 async fn a_status_arrives_as_it_was() {
     let (_, mut client) = serve(Arc::default()).await;
     let sent = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
-    assert_eq!(AgentStatus::try_from(sent), Ok(standing()));
+    assert_eq!(sent, standing());
 }
 
 #[tokio::test]
@@ -205,40 +176,6 @@ async fn spans_are_asked_for_by_their_trace_and_no_more_than_there_may_be() {
     assert_eq!((spans.len(), &spans[0].trace_id[..]), (2, &[7; 16][..]));
     assert_eq!(ask(10_001, &[]).await.unwrap_err().code(), Code::InvalidArgument);
     assert_eq!(ask(1, &[7; 15]).await.unwrap_err().code(), Code::InvalidArgument);
-}
-
-#[test]
-fn every_pace_and_only_a_pace_has_a_number() {
-    let mut paces = 0;
-    for number in -1..100 {
-        let mut sent = v1::StatusResponse::from(&standing());
-        sent.progress.as_mut().unwrap().bottleneck = number;
-        match AgentStatus::try_from(sent.clone()) {
-            Ok(status) => {
-                paces += 1;
-                let back = v1::StatusResponse::from(&status).progress.unwrap().bottleneck;
-                assert_eq!(back, number);
-            }
-            Err(BadStatus(field, n)) => assert_eq!((field, n), ("pace", number.into())),
-        }
-    }
-    assert_eq!(paces, Bottleneck::ALL.len());
-    let wrong = v1::StatusResponse { run: 9, ..v1::StatusResponse::from(&standing()) };
-    assert!(AgentStatus::try_from(wrong).unwrap_err().to_string().contains("run state is 9"));
-}
-
-proptest! {
-    #[test]
-    fn garbage_is_no_status_or_one_that_can_be_sent(
-        bytes in proptest::collection::vec(any::<u8>(), 0..300),
-    ) {
-        if let Ok(sent) = v1::StatusResponse::decode(bytes.as_slice())
-            && let Ok(status) = AgentStatus::try_from(sent)
-        {
-            let again = AgentStatus::try_from(v1::StatusResponse::from(&status));
-            prop_assert_eq!(again, Ok(status));
-        }
-    }
 }
 
 #[tokio::test]

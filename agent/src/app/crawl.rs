@@ -7,12 +7,12 @@ use crate::observe::metrics::AgentMetrics;
 use crate::observe::status;
 use crate::observe::trace_export::{Otlp, OtlpExporter, resource};
 use crate::process::RulesInForce;
-use crate::progress::Snapshot;
 use crate::report::{Ended, Report};
 use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::Database;
 use crate::storage::crawl_dir::CrawlDir;
+use crivello_proto::v1::Progress;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -93,7 +93,7 @@ impl Crawl {
 
     /// Returns the progress of the crawl.
     #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> Progress {
         snapshot(&self.shared)
     }
 

@@ -58,7 +58,6 @@ pub use totals::Totals;
 pub use transfer::ExportCursor;
 
 use crate::messages::{Commit, CommitKind, Queued, ToFrontier, ToWorkbench};
-use crate::progress::RecrawlGauges;
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use changes::ChangeLog;
 use crivello_common::config::{Live, Settings};
@@ -68,6 +67,7 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::metrics::Timer;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
+use crivello_proto::v1::RecrawlProgress;
 use crivello_recrawl::demand::DemandReport;
 use cross_submission::CrossSubmission;
 use due::DueScan;
@@ -476,10 +476,10 @@ impl CrawlDb {
 
     /// Returns the state of fetching pages again; `None` if it is off.
     #[must_use]
-    pub fn recrawl_gauges(&self) -> Option<RecrawlGauges> {
+    pub fn recrawl_progress(&self) -> Option<RecrawlProgress> {
         let (totals, recrawl) = (self.totals(), &self.recrawl);
         let RevisitCounts { changed, unchanged, not_modified, failed } = recrawl.counts();
-        recrawl.is_on().then(|| RecrawlGauges {
+        recrawl.is_on().then(|| RecrawlProgress {
             scheduled: totals.scheduled,
             queued: totals.queued_again,
             changed,

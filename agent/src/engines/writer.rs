@@ -342,7 +342,7 @@ impl Writer {
     fn report_totals(&mut self) {
         let sieve = self.stores.crawldb.sieve_counts();
         *self.shared.status.totals.lock() = (self.stores.crawldb.totals().clone(), sieve);
-        *self.shared.status.recrawl.lock() = self.stores.crawldb.recrawl_gauges();
+        *self.shared.status.recrawl.lock() = self.stores.crawldb.recrawl_progress();
         self.warn_of_losses(sieve.losses.rate);
     }
 

@@ -1,8 +1,6 @@
 //! The API of a running member of a cluster: status, explanations, traces, seeds.
 
-use crate::api::{
-    AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
-};
+use crate::api::{AgentApi, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject};
 use crate::cluster::{ClusterStatus, InboundMsg};
 use crate::crawldb;
 use crate::messages::{BlockCount, ChangeSignal, HostRequest, LinkKind, SignalSource};
@@ -47,19 +45,19 @@ impl ControlHandler {
 }
 
 impl AgentApi for ControlHandler {
-    fn status(&self) -> AgentStatus {
-        let Some(here) = self.agent() else { return AgentStatus::default() };
+    fn status(&self) -> v1::StatusResponse {
+        let Some(here) = self.agent() else { return v1::StatusResponse::default() };
         let state = self.status.state();
         let (view, shared) = (state.view.as_deref(), &here.shared);
         let me = view.and_then(|view| view.agent(here.id));
-        AgentStatus {
-            id: here.id,
+        v1::StatusResponse {
+            id: here.id.0,
             name: here.name.clone(),
             crawl_id: here.crawl_id.clone(),
             process: here.process,
             epoch: view.map_or(0, |view| view.epoch),
-            run: view.map(|view| view.run).unwrap_or_default(),
-            state: me.map(|me| me.state).unwrap_or_default(),
+            run: v1::RunState::from(view.map(|view| view.run).unwrap_or_default()).into(),
+            state: v1::AgentState::from(me.map(|me| me.state).unwrap_or_default()).into(),
             idle: state.idle,
             work: self.status.work(),
             fence_open: shared.fetch_deadline.is_open(shared.clock.now()),
@@ -67,7 +65,7 @@ impl AgentApi for ControlHandler {
             handoffs: state.handoffs,
             replication: shared.settings.cluster.replication,
             settings_revision: shared.live.in_force(),
-            snapshot: snapshot(shared),
+            progress: Some(snapshot(shared)),
         }
     }
 

@@ -1,7 +1,8 @@
 //! The reasons why the scheduler had nothing to hand out, with the total time of each.
 
-use crivello_common::bottleneck::Bottleneck;
 use crivello_common::time::micros;
+use crivello_proto::bottleneck;
+use crivello_proto::v1::Bottleneck;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub enum IdleReason {
 /// Total time that the scheduler waited, by reason.
 #[derive(Debug, Default)]
 pub struct IdleTimes {
-    paces: [AtomicU64; Bottleneck::ALL.len()],
+    paces: [AtomicU64; bottleneck::ALL.len()],
     paused: AtomicU64,
     no_lease: AtomicU64,
 }
@@ -31,7 +32,7 @@ impl IdleTimes {
         let total = match reason {
             IdleReason::Paused => &self.paused,
             IdleReason::NoLease => &self.no_lease,
-            IdleReason::Bottleneck(pace) => &self.paces[pace.index()],
+            IdleReason::Bottleneck(pace) => &self.paces[pace as usize - 1],
         };
         total.fetch_add(micros(time), Relaxed);
     }
@@ -39,7 +40,7 @@ impl IdleTimes {
     /// Returns the name of each reason, with its total time.
     pub fn read(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let others = [("paused", &self.paused), ("no-lease", &self.no_lease)];
-        let names = Bottleneck::ALL.into_iter().map(|(_, name, _)| name);
+        let names = bottleneck::ALL.into_iter().map(|(_, name, _)| name);
         let all = names.zip(&self.paces).chain(others);
         all.map(|(name, us)| (name, Duration::from_micros(us.load(Relaxed))))
     }

@@ -3,12 +3,13 @@
 use super::Shared;
 use super::idle_times::IdleReason;
 use crate::limits::PIPELINE_PAGES_MAX;
-use crate::progress::{Evidence, HostGauges, Snapshot};
-use crivello_common::bottleneck::Bottleneck;
+use crate::progress::{Evidence, HostGauges};
+use crivello_common::time::millis;
+use crivello_proto::v1::{Bottleneck, Progress};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Returns the state of a crawl at this moment.
-pub fn snapshot(shared: &Shared) -> Snapshot {
+pub fn snapshot(shared: &Shared) -> Progress {
     let (totals, _) = shared.status.totals.lock().clone();
     let (workbench, recrawl) = (*shared.status.workbench.lock(), *shared.status.recrawl.lock());
     let (unparsed, uncommitted) = shared.pipeline.pages();
@@ -20,7 +21,6 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         resolving: workbench.resolving as u64,
         paused: workbench.paused as u64,
     };
-    let revised = shared.live.latest();
     let elapsed = shared.clock.now().since(shared.lifecycle.started);
     let evidence = Evidence {
         elapsed,
@@ -37,34 +37,41 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         uncommitted_pages: uncommitted as u64,
         pipeline_pages_max: PIPELINE_PAGES_MAX as u64,
         hosts,
-        delay: revised.live.politeness.delay,
     };
-    let mut by_class = [0; 5];
+    let bottleneck = match evidence.pace() {
+        // Pages wait for their next fetch.
+        Bottleneck::Seeds if recrawl.is_some() => Bottleneck::NoneDue,
+        pace => pace,
+    };
+    let delay =
+        (bottleneck == Bottleneck::FewHosts).then(|| shared.live.latest().live.politeness.delay);
+    let mut by_class = vec![0; 5];
     for (&status, &n) in &totals.by_status {
         if let Some(class) = by_class.get_mut(usize::from(status / 100).wrapping_sub(1)) {
             *class += n;
         }
     }
-    Snapshot {
-        elapsed,
+    Progress {
+        elapsed_ms: millis(elapsed),
         pages: totals.pages,
         bytes: totals.bytes,
-        by_class,
+        pages_by_class: by_class,
         duplicates: totals.duplicates,
         robots_fetched: totals.robots,
         errors: totals.failures.iter().sum(),
         discards: totals.discards.iter().map(|(_, n)| n).sum(),
         urls_queued: totals.own_queued,
         urls_seen: totals.seen,
-        hosts,
+        hosts_ready: hosts.ready,
+        hosts_waiting: hosts.waiting,
+        hosts_resting: hosts.resting,
+        hosts_resolving: hosts.resolving,
+        hosts_paused: hosts.paused,
         visits,
         pipeline_pages: (unparsed + uncommitted) as u64,
         pages_left: shared.page_budget.cluster_left(totals.pages),
-        pace: match evidence.pace() {
-            // Pages wait for their next fetch.
-            Bottleneck::Seeds if recrawl.is_some() => Bottleneck::NoneDue,
-            pace => pace,
-        },
+        bottleneck: bottleneck.into(),
+        bottleneck_delay_ms: delay.map_or(0, millis),
         recrawl,
     }
 }
@@ -76,6 +83,6 @@ pub fn idle_reason(shared: &Shared) -> IdleReason {
     } else if !shared.fetch_deadline.is_open(shared.clock.now()) {
         IdleReason::NoLease
     } else {
-        IdleReason::Bottleneck(snapshot(shared).pace)
+        IdleReason::Bottleneck(snapshot(shared).bottleneck())
     }
 }

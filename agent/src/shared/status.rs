@@ -2,8 +2,8 @@
 
 use crate::crawldb::{SieveCounts, Totals};
 use crate::explain::RecentFetches;
-use crate::progress::RecrawlGauges;
 use crate::workbench::WorkbenchStats;
+use crivello_proto::v1::RecrawlProgress;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
@@ -46,7 +46,7 @@ pub struct CrawlStatus {
     /// Totals of the crawl and of its sieve, as of the last commit. Set by the writer.
     pub totals: Mutex<(Totals, SieveCounts)>,
     /// Pages that are fetched again. Set by the writer.
-    pub recrawl: Mutex<Option<RecrawlGauges>>,
+    pub recrawl: Mutex<Option<RecrawlProgress>>,
     /// Statistics of the workbench, renewed by the scheduler.
     pub workbench: Mutex<WorkbenchStats>,
 }

@@ -19,9 +19,9 @@ impl CompletionWatch {
     pub fn check(&mut self, listing: &Listing, answers: &AgentStatuses) -> Result<(), NotDone> {
         let mut now = Round::of(&listing.view, &listing.uncovered);
         for (id, answer) in answers {
-            now.alive.insert(*id, answer.as_ref().ok().map(|status| status.reply()));
+            now.alive.insert(*id, answer.as_ref().ok().map(|(status, _)| status.reply()));
         }
-        let replication = answers.values().flatten().map(|status| status.replication).min();
+        let replication = answers.values().flatten().map(|(status, _)| status.replication).min();
         now.replication = replication.unwrap_or(1);
         let done = is_done(self.previous.as_ref(), &now);
         self.previous = Some(now);
@@ -36,7 +36,7 @@ impl CompletionWatch {
 
 /// Returns true if the crawl comes back to its pages, so that it is never complete.
 pub fn has_no_end(answers: &AgentStatuses) -> bool {
-    answers.values().flatten().any(|status| status.snapshot.recrawl.is_some())
+    answers.values().flatten().any(|(_, progress)| progress.recrawl.is_some())
 }
 
 /// Returns a text that explains why a crawl is not known to be complete.

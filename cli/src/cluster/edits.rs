@@ -129,8 +129,10 @@ impl SettingsClient {
 fn behind(listing: &Listing, answers: &AgentStatuses, revision: u64) -> Vec<String> {
     let name = |id| listing.view.agent(id).map_or_else(String::new, |agent| agent.name.clone());
     let behind = answers.iter().filter_map(|(&id, answer)| match answer {
-        Ok(status) if status.settings_revision >= revision => None,
-        Ok(status) => Some(format!("{} is at revision {}", name(id), status.settings_revision)),
+        Ok((status, _)) if status.settings_revision >= revision => None,
+        Ok((status, _)) => {
+            Some(format!("{} is at revision {}", name(id), status.settings_revision))
+        }
         Err(why) => Some(format!("{} {why}", name(id))),
     });
     behind.collect()

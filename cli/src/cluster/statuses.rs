@@ -1,9 +1,8 @@
 //! Status of all agents of a crawl.
 
 use super::Credentials;
-use crivello_agent::api::AgentStatus;
 use crivello_common::view::AgentId;
-use crivello_proto::agents::{AgentClients, AgentCredentials, Listing, ask_all};
+use crivello_proto::agents::{AgentClients, AgentCredentials, AgentStatus, Listing, ask_all};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,23 +24,11 @@ pub async fn query_statuses(clients: &Arc<AgentClients>, listing: &Listing) -> A
         async move { clients.status(&agent, &crawl_id).await }
     };
     let answers = ask_all(clients, &listing.view, query).await.into_iter();
-    let read = answers.map(|(agent, answer)| {
-        let status = answer.map_err(|unreachable| unreachable.to_string());
-        (agent.id, status.and_then(|s| AgentStatus::try_from(s).map_err(|error| error.to_string())))
-    });
-    read.collect()
-}
-
-/// Returns in words what limits the pace of an agent.
-pub fn pace(status: &AgentStatus) -> String {
-    match status.fence_open {
-        true => status.snapshot.pace.to_string(),
-        false => "lease expired: fetches nothing".to_owned(),
-    }
+    answers.map(|(agent, answer)| (agent.id, answer.map_err(|error| error.to_string()))).collect()
 }
 
 /// Returns true if all agents answered, use the view of `epoch`, and have no handoffs.
 pub fn are_settled(statuses: &AgentStatuses, epoch: u64) -> bool {
-    let settled = |status: &AgentStatus| status.epoch == epoch && status.handoffs == 0;
+    let settled = |(status, _): &AgentStatus| status.epoch == epoch && status.handoffs == 0;
     statuses.values().all(|status| status.as_ref().is_ok_and(settled))
 }

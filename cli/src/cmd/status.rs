@@ -2,16 +2,16 @@
 
 use super::agents::{agent_json, lease_left};
 use crate::args::cluster::AgentsArgs;
-use crate::cluster::statuses::{AgentStatuses, pace, query_statuses};
+use crate::cluster::statuses::{AgentStatuses, query_statuses};
 use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
 use crate::format::{self, count};
 use crate::screen;
-use crivello_agent::api::AgentStatus;
-use crivello_agent::progress::RecrawlGauges;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId};
-use crivello_proto::agents::{Listing, mean_freshness};
+use crivello_proto::agents::{AgentStatus, Listing, mean_freshness};
+use crivello_proto::bottleneck;
+use crivello_proto::v1::RecrawlProgress;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,13 +29,13 @@ type Count = fn(&AgentStatus) -> u64;
 
 /// Counts that can be summed, with their names in JSON, in the order of [`HEADINGS`].
 const COUNTS: [(&str, Count); 7] = [
-    ("pages", |s| s.snapshot.pages),
-    ("urls_queued", |s| s.snapshot.urls_queued),
-    ("hosts_ready", |s| s.snapshot.hosts.ready),
-    ("hosts_waiting", |s| s.snapshot.hosts.waiting),
-    ("hosts_resting", |s| s.snapshot.hosts.resting),
-    ("outbox", |s| s.outbox),
-    ("handoffs", |s| s.handoffs),
+    ("pages", |(_, progress)| progress.pages),
+    ("urls_queued", |(_, progress)| progress.urls_queued),
+    ("hosts_ready", |(_, progress)| progress.hosts_ready),
+    ("hosts_waiting", |(_, progress)| progress.hosts_waiting),
+    ("hosts_resting", |(_, progress)| progress.hosts_resting),
+    ("outbox", |(status, _)| status.outbox),
+    ("handoffs", |(status, _)| status.handoffs),
 ];
 
 /// Members and status of a crawl.
@@ -71,9 +71,10 @@ pub async fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
 #[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]
 fn rates(before: &AgentStatuses, after: &AgentStatuses, time: Duration) -> BTreeMap<AgentId, f64> {
     let rate = |(id, answer): (&AgentId, &Result<AgentStatus, String>)| {
-        let (now, then) = (answer.as_ref().ok()?, before.get(id)?.as_ref().ok()?);
-        let pages = now.snapshot.pages.saturating_sub(then.snapshot.pages) as f64;
-        (now.process == then.process).then(|| (*id, pages / time.as_secs_f64()))
+        let (status, now) = answer.as_ref().ok()?;
+        let (earlier, then) = before.get(id)?.as_ref().ok()?;
+        let pages = now.pages.saturating_sub(then.pages) as f64;
+        (status.process == earlier.process).then(|| (*id, pages / time.as_secs_f64()))
     };
     after.iter().filter_map(rate).collect()
 }
@@ -83,9 +84,11 @@ impl StatusReport {
         let mut row = vec![agent.name.clone(), agent.state.name().to_owned()];
         let lease = lease_left(&self.listing, agent);
         match self.answers.get(&agent.id) {
-            Some(Ok(status)) => {
-                row.extend(self.numbers(&[status]));
-                row.extend([status.epoch.to_string(), lease, pace(status)]);
+            Some(Ok(answer)) => {
+                let (status, progress) = answer;
+                row.extend(self.numbers(&[answer]));
+                let pace = bottleneck::pace(status, progress);
+                row.extend([status.epoch.to_string(), lease, pace]);
             }
             answer => {
                 row.extend(std::iter::repeat_n("-".to_owned(), 9));
@@ -98,7 +101,8 @@ impl StatusReport {
     /// Returns the columns that can be summed.
     fn numbers(&self, of: &[&AgentStatus]) -> Vec<String> {
         let sum = |(_, of_one): (&str, Count)| count(of.iter().map(|s| of_one(s)).sum());
-        let rates: Vec<f64> = of.iter().filter_map(|s| self.rates.get(&s.id).copied()).collect();
+        let rate = |(status, _): &&AgentStatus| self.rates.get(&AgentId(status.id)).copied();
+        let rates: Vec<f64> = of.iter().filter_map(rate).collect();
         let rate = match rates.is_empty() {
             true => "-".to_owned(),
             false => format::rate(rates.iter().sum()),
@@ -111,7 +115,7 @@ impl StatusReport {
     /// Returns the number of pages until the limit of the crawl, as known by the latest heartbeat.
     fn pages_left(&self) -> Option<u64> {
         let all = self.answers.values().flatten();
-        all.filter_map(|status| status.snapshot.pages_left).min()
+        all.filter_map(|(_, progress)| progress.pages_left).min()
     }
 
     fn totals(&self) -> Vec<String> {
@@ -141,9 +145,9 @@ fn table(report: &StatusReport) -> String {
 
 /// Returns a line about the pages that are fetched again, if any are. Copies count at each agent.
 fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
-    let all = || answers.values().flatten().filter_map(|status| status.snapshot.recrawl);
+    let all = || answers.values().flatten().filter_map(|(_, progress)| progress.recrawl);
     all().next()?;
-    let sum = |of: fn(&RecrawlGauges) -> u64| count(all().map(|recrawl| of(&recrawl)).sum());
+    let sum = |of: fn(&RecrawlProgress) -> u64| count(all().map(|recrawl| of(&recrawl)).sum());
     let shares = all().map(|recrawl| (recrawl.scheduled + recrawl.queued, recrawl.freshness));
     let fresh = mean_freshness(shares);
     let fresh =
@@ -174,7 +178,7 @@ fn as_json(report: &StatusReport) -> String {
         "totals": {
             "pages_left": report.pages_left(),
             "pages_per_second": report.rates.values().sum::<f64>(),
-            "hosts_paused": sum(|s| s.snapshot.hosts.paused),
+            "hosts_paused": sum(|(_, progress)| progress.hosts_paused),
         },
     });
     for (name, of_one) in COUNTS {
@@ -189,30 +193,22 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
     match report.answers.get(&agent.id) {
         None => {}
         Some(Err(why)) => value["unreachable"] = json!(why),
-        Some(Ok(s)) => {
+        Some(Ok(answer)) => {
             for (name, of_one) in COUNTS {
-                value[name] = json!(of_one(s));
+                value[name] = json!(of_one(answer));
             }
-            value["epoch"] = json!(s.epoch);
-            value["idle"] = json!(s.idle);
-            value["may_fetch"] = json!(s.fence_open);
+            let (status, progress) = answer;
+            value["epoch"] = json!(status.epoch);
+            value["idle"] = json!(status.idle);
+            value["may_fetch"] = json!(status.fence_open);
             value["pages_per_second"] = json!(report.rates.get(&agent.id));
-            value["bytes"] = json!(s.snapshot.bytes);
-            value["errors"] = json!(s.snapshot.errors);
-            value["urls_seen"] = json!(s.snapshot.urls_seen);
-            value["hosts_paused"] = json!(s.snapshot.hosts.paused);
-            value["visits"] = json!(s.snapshot.visits);
-            value["pace"] = json!(s.snapshot.pace.to_string());
-            value["recrawl"] = json!(s.snapshot.recrawl.map(|recrawl| json!({
-                "scheduled": recrawl.scheduled,
-                "queued": recrawl.queued,
-                "changed": recrawl.changed,
-                "unchanged": recrawl.unchanged,
-                "not_modified": recrawl.not_modified,
-                "failed": recrawl.failed,
-                "freshness": recrawl.freshness,
-                "threshold": recrawl.threshold,
-            })));
+            value["bytes"] = json!(progress.bytes);
+            value["errors"] = json!(progress.errors);
+            value["urls_seen"] = json!(progress.urls_seen);
+            value["hosts_paused"] = json!(progress.hosts_paused);
+            value["visits"] = json!(progress.visits);
+            value["pace"] = json!(bottleneck::words(progress));
+            value["recrawl"] = json!(progress.recrawl);
         }
     }
     value
@@ -221,9 +217,9 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_agent::progress::Snapshot;
     use crivello_common::obstacle::{Obstacle, ObstacleKind};
     use crivello_common::view::{AgentState, View};
+    use crivello_proto::v1::{AgentLease, Progress, StatusResponse};
 
     fn report() -> StatusReport {
         let mut view = View::of_one("a");
@@ -234,20 +230,19 @@ mod tests {
             agent.id.0 = view.agents.len() as u32;
             view.agents.push(agent);
         }
-        let snapshot = Snapshot { pages: 1_234, urls_queued: 5, ..Snapshot::default() };
-        let (id, epoch) = (AgentId(0), 7);
-        let status = AgentStatus { id, epoch, outbox: 2, snapshot, ..AgentStatus::default() };
-        let lease = crivello_proto::v1::AgentLease { id: 0, remaining_ms: 12_000, epoch: 7 };
+        let progress = Progress { pages: 1_234, urls_queued: 5, ..Progress::default() };
+        let status = StatusResponse { epoch: 7, outbox: 2, ..StatusResponse::default() };
+        let lease = AgentLease { id: 0, remaining_ms: 12_000, epoch: 7 };
         StatusReport {
             listing: Listing {
                 crawl_id: "c0ffee".into(),
                 view,
-                leases: [(id, lease)].into(),
+                leases: [(AgentId(0), lease)].into(),
                 obstacles: Vec::new(),
                 uncovered: Vec::new(),
             },
             answers: AgentStatuses::from([
-                (AgentId(0), Ok(status)),
+                (AgentId(0), Ok((status, progress))),
                 (AgentId(1), Err("does not answer".to_owned())),
             ]),
             rates: BTreeMap::from([(AgentId(0), 56.0)]),
@@ -276,15 +271,24 @@ c      dead    -      -        -       -      -        -        -       -       
         assert!(table(&stuck).contains("\nc is dead and may hold URLs that no other agent has"));
         assert!(as_json(&stuck).contains("only-copy"));
         let mut limited = report();
-        if let Some(Ok(status)) = limited.answers.get_mut(&AgentId(0)) {
-            status.snapshot.pages_left = Some(4_321);
+        if let Some(Ok((_, progress))) = limited.answers.get_mut(&AgentId(0)) {
+            progress.pages_left = Some(4_321);
         }
         assert!(table(&limited).starts_with("crawl c0ffee, running, epoch 7, 4,321 pages left\n"));
     }
 
     #[test]
     fn the_json_has_the_same_values() {
-        let json: Value = serde_json::from_str(&as_json(&report())).expect("JSON");
+        let mut report = report();
+        if let Some(Ok((_, progress))) = report.answers.get_mut(&AgentId(0)) {
+            progress.recrawl = Some(RecrawlProgress { failed: 3, ..RecrawlProgress::default() });
+        }
+        let json: Value = serde_json::from_str(&as_json(&report)).expect("JSON");
+        let recrawl = json!({
+            "scheduled": 0, "queued": 0, "changed": 0, "unchanged": 0, "not_modified": 0, "failed": 3,
+            "freshness": null, "threshold": null,
+        });
+        assert_eq!(json["agents"][0]["recrawl"], recrawl);
         assert_eq!(json["agents"][0]["pages"], 1_234);
         assert_eq!(json["agents"][0]["lease_left_ms"], 12_000);
         assert_eq!(json["agents"][1]["unreachable"], "does not answer");
@@ -298,12 +302,12 @@ c      dead    -      -        -       -      -        -        -       -       
     fn a_restarted_process_has_no_rate_yet() {
         let answers = report().answers;
         let mut later = answers.clone();
-        if let Some(Ok(status)) = later.get_mut(&AgentId(0)) {
-            status.snapshot.pages += 10;
+        if let Some(Ok((_, progress))) = later.get_mut(&AgentId(0)) {
+            progress.pages += 10;
         }
         let found = rates(&answers, &later, Duration::from_secs(2));
         assert_eq!(found, BTreeMap::from([(AgentId(0), 5.0)]));
-        if let Some(Ok(status)) = later.get_mut(&AgentId(0)) {
+        if let Some(Ok((status, _))) = later.get_mut(&AgentId(0)) {
             status.process += 1;
         }
         assert_eq!(rates(&answers, &later, Duration::from_secs(2)), BTreeMap::new());

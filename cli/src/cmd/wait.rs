@@ -2,7 +2,7 @@
 
 use crate::args::cluster::WaitArgs;
 use crate::cluster::completion_watch::{CompletionWatch, has_no_end, why};
-use crate::cluster::statuses::{AgentStatuses, pace, query_statuses};
+use crate::cluster::statuses::{AgentStatuses, query_statuses};
 use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit, usage};
 use crate::{format, screen, signals};
@@ -11,6 +11,7 @@ use crivello_common::time::{Clock, Timestamp};
 use crivello_common::units::parse_duration;
 use crivello_common::view::{AgentState, RunState};
 use crivello_proto::agents::{AgentClients, Listing};
+use crivello_proto::bottleneck::pace;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -130,7 +131,7 @@ impl Waiter {
                 lines.push(format!("{} {why}", listing.name(*id)));
             }
         }
-        let is_idle = answers.values().flatten().all(|status| status.idle);
+        let is_idle = answers.values().flatten().all(|(status, _)| status.idle);
         let idle_since = if is_idle { *self.idle_since.get_or_insert(now) } else { now };
         if !is_idle {
             self.idle_since = None;
@@ -152,10 +153,10 @@ impl Waiter {
 /// Names the agents that work, with what limits each of them.
 fn working(listing: &Listing, answers: &AgentStatuses) -> String {
     let working = answers.iter().filter_map(|(id, answer)| {
-        let status = answer.as_ref().ok().filter(|status| !status.idle)?;
-        let queued = format::count(status.snapshot.urls_queued);
+        let (status, progress) = answer.as_ref().ok().filter(|(status, _)| !status.idle)?;
+        let queued = format::count(progress.urls_queued);
         let name = listing.name(*id);
-        Some(format!("{name} has work ({}; URLs queued: {queued})", pace(status)))
+        Some(format!("{name} has work ({}; URLs queued: {queued})", pace(status, progress)))
     });
     let mut working: Vec<String> = working.collect();
     let n_more = working.len().saturating_sub(WORKING_MAX);
@@ -168,8 +169,7 @@ fn working(listing: &Listing, answers: &AgentStatuses) -> String {
 
 /// Returns the progress of the crawl on one line.
 fn progress(listing: &Listing, answers: &AgentStatuses) -> String {
-    let statuses = || answers.values().flatten();
-    let pages = statuses().map(|status| status.snapshot.pages).sum();
+    let pages = answers.values().flatten().map(|(_, progress)| progress.pages).sum();
     let agents = &listing.view.agents;
     let dead = agents.iter().filter(|agent| agent.state == AgentState::Dead);
     let dead: Vec<&str> = dead.map(|agent| agent.name.as_str()).collect();

@@ -4,10 +4,11 @@ use crate::format::{count, rate};
 use crate::http::Meters;
 use crate::rate::Rates;
 use anyhow::Context;
-use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report};
 use crivello_agent::{AgentError, Crawl, JoinOptions, OpenError, Otlp};
 use crivello_proto::auth::NodeAuth;
+use crivello_proto::bottleneck;
+use crivello_proto::v1::{Bottleneck, Progress};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread::{Builder, JoinHandle};
@@ -23,7 +24,7 @@ pub struct LocalAgent {
     pub name: String,
     state: State,
     /// Last snapshot.
-    last: Snapshot,
+    last: Progress,
     rates: Rates,
 }
 
@@ -62,7 +63,7 @@ impl LocalAgent {
                 Ok(crawl)
             })
             .context("cannot start a thread for an agent")?;
-        let (last, rates) = (Snapshot::default(), Rates::default());
+        let (last, rates) = (after_end(&Progress::default()), Rates::default());
         Ok(Self { name, state: State::Joining(joining), last, rates })
     }
 
@@ -116,7 +117,7 @@ impl LocalAgent {
     }
 
     /// Updates and returns the snapshot.
-    pub fn snapshot(&mut self) -> Snapshot {
+    pub fn snapshot(&mut self) -> Progress {
         if matches!(&self.state, State::Joining(joining) if joining.is_finished()) {
             // The agent's line shows a failure.
             let _ = self.wait_until_joined();
@@ -143,10 +144,10 @@ impl LocalAgent {
                 "{name}{pages} pages   {}/s   queued {}   ready {} waiting {} resting {}   {}",
                 rate(self.rates.pages()),
                 count(s.urls_queued),
-                count(s.hosts.ready),
-                count(s.hosts.waiting),
-                count(s.hosts.resting),
-                s.pace
+                count(s.hosts_ready),
+                count(s.hosts_waiting),
+                count(s.hosts_resting),
+                bottleneck::words(s)
             ),
         }
     }
@@ -166,14 +167,17 @@ fn panicked() -> AgentError {
 }
 
 /// Returns the counts of a snapshot whose agent has ended.
-fn after_end(last: &Snapshot) -> Snapshot {
-    let nothing = Snapshot::default();
-    Snapshot {
+fn after_end(last: &Progress) -> Progress {
+    Progress {
         urls_queued: 0,
-        hosts: nothing.hosts,
+        hosts_ready: 0,
+        hosts_waiting: 0,
+        hosts_resting: 0,
+        hosts_resolving: 0,
+        hosts_paused: 0,
         visits: 0,
         pipeline_pages: 0,
-        pace: nothing.pace,
+        bottleneck: Bottleneck::Starting.into(),
         ..last.clone()
     }
 }

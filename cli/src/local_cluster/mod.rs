@@ -24,7 +24,6 @@ use crate::screen;
 use agent::LocalAgent;
 use anyhow::Context;
 use crivello_agent::limits::visits_max;
-use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
 use crivello_agent::{AgentError, Otlp};
 use crivello_common::config::Settings;
@@ -33,7 +32,7 @@ use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, Listen, STATE_FILE};
 use crivello_proto::agents::AgentClients;
 use crivello_proto::auth::NodeAuth;
-use crivello_proto::v1;
+use crivello_proto::v1::{self, Progress};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -254,8 +253,8 @@ impl LocalCluster {
         }
     }
 
-    fn snapshot(&mut self) -> Snapshot {
-        let all: Vec<Snapshot> = self.agents.iter_mut().map(LocalAgent::snapshot).collect();
+    fn snapshot(&mut self) -> Progress {
+        let all: Vec<Progress> = self.agents.iter_mut().map(LocalAgent::snapshot).collect();
         totals::snapshot(&all)
     }
 

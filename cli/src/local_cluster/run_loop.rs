@@ -11,8 +11,8 @@ use crate::run_loop::{CrawlOutcome, STOPPING};
 use crate::seeds::{SeedErrors, SeedIter};
 use crate::{screen, signals};
 use anyhow::anyhow;
-use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, SeedCounts};
+use crivello_proto::v1::Progress;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -141,7 +141,7 @@ impl RunLoop {
         }
     }
 
-    fn show(&mut self, snapshot: Snapshot) {
+    fn show(&mut self, snapshot: Progress) {
         let (cluster, note, has_keys) = (&self.cluster, &self.note, self.keys.is_some());
         self.display.show(
             || snapshot,

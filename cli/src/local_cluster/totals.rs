@@ -1,20 +1,19 @@
 //! Sums of the snapshots and reports of several agents.
 
-use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{
     ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, ReportTotals, SeedCounts,
 };
-use crivello_common::bottleneck::Bottleneck;
+use crivello_proto::v1::{Bottleneck, Progress};
 use std::collections::{BTreeMap, HashSet};
 
 /// Returns the sum of snapshots. The pace is the pace of the busiest agent.
-pub fn snapshot(all: &[Snapshot]) -> Snapshot {
-    let mut sum = Snapshot::default();
+pub fn snapshot(all: &[Progress]) -> Progress {
+    let mut sum = Progress { pages_by_class: vec![0; 5], ..Progress::default() };
     for s in all {
-        sum.elapsed = sum.elapsed.max(s.elapsed);
+        sum.elapsed_ms = sum.elapsed_ms.max(s.elapsed_ms);
         sum.pages += s.pages;
         sum.bytes += s.bytes;
-        for (sum, n) in sum.by_class.iter_mut().zip(s.by_class) {
+        for (sum, n) in sum.pages_by_class.iter_mut().zip(&s.pages_by_class) {
             *sum += n;
         }
         sum.duplicates += s.duplicates;
@@ -23,18 +22,19 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
         sum.discards += s.discards;
         sum.urls_queued += s.urls_queued;
         sum.urls_seen += s.urls_seen;
-        sum.hosts.ready += s.hosts.ready;
-        sum.hosts.waiting += s.hosts.waiting;
-        sum.hosts.resting += s.hosts.resting;
-        sum.hosts.resolving += s.hosts.resolving;
-        sum.hosts.paused += s.hosts.paused;
+        sum.hosts_ready += s.hosts_ready;
+        sum.hosts_waiting += s.hosts_waiting;
+        sum.hosts_resting += s.hosts_resting;
+        sum.hosts_resolving += s.hosts_resolving;
+        sum.hosts_paused += s.hosts_paused;
         sum.visits += s.visits;
         sum.pipeline_pages += s.pipeline_pages;
     }
     // Each agent counts down from the cluster's number at its last heartbeat.
     sum.pages_left = all.iter().filter_map(|s| s.pages_left).min();
-    let busiest = all.iter().max_by_key(|s| s.visits + s.hosts.ready + s.hosts.waiting);
-    sum.pace = busiest.map_or(Bottleneck::Starting, |s| s.pace);
+    let busiest = all.iter().max_by_key(|s| s.visits + s.hosts_ready + s.hosts_waiting);
+    (sum.bottleneck, sum.bottleneck_delay_ms) =
+        busiest.map_or((Bottleneck::Starting.into(), 0), |s| (s.bottleneck, s.bottleneck_delay_ms));
     sum
 }
 
@@ -99,30 +99,29 @@ fn add<K: Ord + Clone>(sum: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_agent::progress::HostGauges;
     use crivello_agent::report::SlowHost;
-    use std::time::Duration;
 
     #[test]
     fn counts_add_up_and_the_pace_is_that_of_the_busiest() {
-        let one = |pages, waiting, pace| Snapshot {
-            elapsed: Duration::from_secs(pages),
+        let one = |pages, hosts_waiting, pace: Bottleneck| Progress {
+            elapsed_ms: pages,
             pages,
-            by_class: [0, pages, 0, 1, 0],
-            hosts: HostGauges { waiting, ..HostGauges::default() },
+            pages_by_class: vec![0, pages, 0, 1, 0],
+            hosts_waiting,
             pages_left: (pages > 1).then_some(9 + pages),
-            pace,
-            ..Snapshot::default()
+            bottleneck: pace.into(),
+            ..Progress::default()
         };
         let sum = snapshot(&[
             one(3, 1, Bottleneck::Seeds),
             one(4, 9, Bottleneck::Dns),
             one(1, 0, Bottleneck::Cpu),
         ]);
-        assert_eq!((sum.pages, sum.by_class, sum.hosts.waiting), (8, [0, 8, 0, 3, 0], 10));
-        assert_eq!((sum.pages_left, sum.pace), (Some(12), Bottleneck::Dns));
-        assert_eq!(sum.elapsed, Duration::from_secs(4));
-        assert_eq!(snapshot(&[]).pages_left, None);
+        assert_eq!((sum.pages, sum.hosts_waiting, sum.elapsed_ms), (8, 10, 4));
+        assert_eq!(sum.pages_by_class, [0, 8, 0, 3, 0]);
+        assert_eq!((sum.pages_left, sum.bottleneck()), (Some(12), Bottleneck::Dns));
+        let none = snapshot(&[]);
+        assert_eq!((none.pages_left, none.bottleneck()), (None, Bottleneck::Starting));
     }
 
     #[test]

@@ -3,14 +3,12 @@
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, AgentApi, AgentStatus, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch,
-    Subject,
+    self, AgentApi, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
 };
 use crivello_agent::messages::{Ack, RobotsOutcome};
 use crivello_agent::peers::{
     Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer, PeerTrust,
 };
-use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
@@ -35,7 +33,7 @@ use tonic::transport::Channel;
 /// A fake agent: its status, and the seeds it received.
 #[derive(Default)]
 struct FakeAgent {
-    status: Mutex<AgentStatus>,
+    status: Mutex<v1::StatusResponse>,
     seeds: Mutex<BTreeSet<String>>,
     /// True if the agent accepts no seeds.
     busy: bool,
@@ -74,7 +72,7 @@ impl AgentApi for FakeAgent {
         None
     }
 
-    fn status(&self) -> AgentStatus {
+    fn status(&self) -> v1::StatusResponse {
         self.status.lock().expect("the mutex is not poisoned").clone()
     }
 
@@ -128,7 +126,7 @@ impl TestCluster {
     }
 
     /// Adds an agent with this status.
-    fn join(&mut self, name: &str, status: AgentStatus, busy: bool) -> Arc<FakeAgent> {
+    fn join(&mut self, name: &str, status: v1::StatusResponse, busy: bool) -> Arc<FakeAgent> {
         let agent = Arc::new(FakeAgent { busy, ..FakeAgent::default() });
         let (_, views) = watch::channel(None);
         let routes = Routes::new(api::service(agent.clone()));
@@ -162,10 +160,9 @@ impl TestCluster {
             .block_on(self.client.join(join))
             .expect("the coordinator accepts the agent")
             .into_inner();
-        let id = AgentId(joined.id);
-        let (name, crawl_id) = (name.to_owned(), joined.crawl_id);
+        let (id, name, crawl_id) = (joined.id, name.to_owned(), joined.crawl_id);
         *agent.status.lock().expect("the mutex is not poisoned") =
-            AgentStatus { id, name, crawl_id, ..status };
+            v1::StatusResponse { id, name, crawl_id, ..status };
         agent
     }
 
@@ -186,9 +183,9 @@ impl TestCluster {
     }
 }
 
-fn status(pages: u64) -> AgentStatus {
-    let snapshot = Snapshot { pages, urls_queued: 3, ..Snapshot::default() };
-    AgentStatus { process: 9, fence_open: true, replication: 2, snapshot, ..AgentStatus::default() }
+fn status(pages: u64) -> v1::StatusResponse {
+    let progress = Some(v1::Progress { pages, urls_queued: 3, ..v1::Progress::default() });
+    v1::StatusResponse { process: 9, fence_open: true, replication: 2, progress, ..<_>::default() }
 }
 
 #[test]

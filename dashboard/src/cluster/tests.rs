@@ -21,7 +21,7 @@ fn listing() -> Listing {
     }
 }
 
-fn status(process: u64, pages: u64) -> v1::StatusResponse {
+fn status(process: u64, pages: u64) -> AgentStatus {
     let progress = v1::Progress {
         pages,
         bytes: 10 * pages,
@@ -31,13 +31,8 @@ fn status(process: u64, pages: u64) -> v1::StatusResponse {
         bottleneck_delay_ms: 250,
         ..v1::Progress::default()
     };
-    v1::StatusResponse {
-        process,
-        fence_open: true,
-        progress: Some(progress),
-        outbox: 2,
-        ..v1::StatusResponse::default()
-    }
+    let status = v1::StatusResponse { process, fence_open: true, outbox: 2, ..Default::default() };
+    (status, progress)
 }
 
 fn at(secs: u64) -> Timestamp {

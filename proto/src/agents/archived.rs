@@ -55,7 +55,7 @@ pub async fn archived_only_by(
     let count = |clients: Arc<AgentClients>, agent: Agent| {
         let crawl = crawl.to_owned();
         async move {
-            let status = clients.status(&agent, &crawl).await?;
+            let (status, _) = clients.status(&agent, &crawl).await?;
             let request = v1::CountArchivedRequest { agent: removed.0 };
             let call = async |mut client: Client| client.count_archived(request).await;
             let pages = clients.ask_within(COUNT_TIMEOUT, (&agent, Scope::Read), call).await?.pages;

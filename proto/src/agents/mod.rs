@@ -6,6 +6,7 @@ mod call_error;
 mod explain;
 mod freshness;
 mod listing;
+mod status;
 mod tickets;
 
 pub use archived::{ArchivedCount, archived_only_by, sum_archived};
@@ -13,6 +14,7 @@ pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
 pub use freshness::mean_freshness;
 pub use listing::{Listing, ObstacleText};
+pub use status::AgentStatus;
 pub use tickets::{AgentCredentials, Scope};
 
 use crate::auth::AuthChannel;
@@ -149,11 +151,12 @@ impl AgentClients {
     ///
     /// # Errors
     /// Fails if the call fails, or if another agent responds at this address.
-    pub async fn status(&self, agent: &Agent, crawl: &str) -> Answer<v1::StatusResponse> {
+    pub async fn status(&self, agent: &Agent, crawl: &str) -> Answer<AgentStatus> {
         let call = async |mut client: Client| client.status(v1::StatusRequest {}).await;
-        let status = self.ask(agent, call).await?;
+        let mut status = self.ask(agent, call).await?;
+        let progress = status.progress.take().unwrap_or_default();
         let is_it = status.id == agent.id.0 && status.crawl_id == crawl;
-        is_it.then_some(status).ok_or_else(AgentCallError::other_agent)
+        is_it.then_some((status, progress)).ok_or_else(AgentCallError::other_agent)
     }
 }
 

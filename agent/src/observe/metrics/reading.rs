@@ -5,13 +5,13 @@ use crate::fetch::{DnsResolver, FetchContext};
 use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
 use crate::observe::metrics::sources::{ClusterSources, Sources};
 use crate::peers::Lane;
-use crate::progress::Snapshot;
 use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::Health;
 use crate::workbench::WorkbenchStats;
 use crivello_common::metrics::Timer;
 use crivello_common::view::AgentState;
+use crivello_proto::v1::Progress;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct Reading {
     pub context: Arc<FetchContext>,
     pub dns: Arc<DnsResolver>,
     pub look_ups: Timer,
-    pub snapshot: Snapshot,
+    pub progress: Progress,
     pub totals: Totals,
     pub sieve: SieveCounts,
     pub workbench: WorkbenchStats,
@@ -74,7 +74,7 @@ impl Reading {
             context: sources.context.clone(),
             dns: sources.dns.clone(),
             look_ups: sources.look_ups.clone(),
-            snapshot: snapshot(&shared),
+            progress: snapshot(&shared),
             totals,
             sieve,
             workbench,

@@ -6,6 +6,7 @@ use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
@@ -16,7 +17,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .read(|r, s| s.of(&[env!("CARGO_PKG_VERSION"), &r.crawl_id], 1_u64)),
     gauge("crivello_uptime_seconds", "seconds")
         .help("Time since this run began")
-        .read(|r, s| s.one(r.snapshot.elapsed)),
+        .read(|r, s| s.one(Duration::from_millis(r.progress.elapsed_ms))),
     counter("crivello_crawling_seconds_total", "seconds")
         .help("Time spent crawling, over all runs")
         .read(|r, s| s.one(r.totals.elapsed)),
@@ -29,7 +30,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     counter("crivello_responses_total", "pages")
         .labels(&["status"])
         .help("Responses to requests for pages by the first digit of their status, 1xx to 5xx")
-        .read(|r, s| s.each(CLASSES.into_iter().zip(r.snapshot.by_class))),
+        .read(|r, s| s.each(CLASSES.into_iter().zip(r.progress.pages_by_class.iter().copied()))),
     counter("crivello_pages_duplicate_total", "pages")
         .help("Pages whose content had been archived before")
         .read(|r, s| s.one(r.totals.duplicates)),
@@ -74,15 +75,15 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .read(|r, s| s.one(r.totals.hosts)),
     gauge("crivello_recrawl_scheduled", "URLs")
         .help("Finished URLs that wait for their next fetch; those held for other agents included")
-        .read(|r, s| r.snapshot.recrawl.iter().for_each(|recrawl| s.one(recrawl.scheduled))),
+        .read(|r, s| r.progress.recrawl.iter().for_each(|recrawl| s.one(recrawl.scheduled))),
     gauge("crivello_recrawl_queued", "URLs")
         .help("Queued URLs that were answered before")
-        .read(|r, s| r.snapshot.recrawl.iter().for_each(|recrawl| s.one(recrawl.queued))),
+        .read(|r, s| r.progress.recrawl.iter().for_each(|recrawl| s.one(recrawl.queued))),
     counter("crivello_recrawl_visits_total", "visits")
         .labels(&["result"])
         .help("Visits of pages that were fetched before, by result")
         .read(|r, s| {
-            if let Some(recrawl) = &r.snapshot.recrawl {
+            if let Some(recrawl) = &r.progress.recrawl {
                 s.each([
                     ("changed", recrawl.changed),
                     ("unchanged", recrawl.unchanged),
@@ -94,7 +95,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     gauge("crivello_recrawl_freshness", "share")
         .help("Estimated share of pages whose copy is fresh; absent before the first visits")
         .read(|r, s| {
-            let freshness = r.snapshot.recrawl.and_then(|recrawl| recrawl.freshness);
+            let freshness = r.progress.recrawl.and_then(|recrawl| recrawl.freshness);
             freshness.into_iter().for_each(|share| s.one(share));
         }),
     gauge("crivello_pages_left", "pages")
@@ -102,5 +103,5 @@ pub const ALL: &[MetricFamily<Reading>] = &[
             "Pages that all agents together may still fetch under limits.pages-max; absent \
              without that limit, and until the coordinator has granted a quota",
         )
-        .read(|r, s| r.snapshot.pages_left.into_iter().for_each(|left| s.one(left))),
+        .read(|r, s| r.progress.pages_left.into_iter().for_each(|left| s.one(left))),
 ];
