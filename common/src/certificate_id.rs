@@ -4,11 +4,12 @@
 //! the same key keeps its identity.
 
 use data_encoding::HEXLOWER_PERMISSIVE;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// SHA-256 of the `SubjectPublicKeyInfo` of a certificate.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CertificateId(pub [u8; 32]);
 
 /// 64 hexadecimal digits.

@@ -5,6 +5,7 @@
 
 use crate::certificate_id::CertificateId;
 use crate::closed_set;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -24,7 +25,9 @@ pub const ADDRESS_MAX: usize = 253 + 6;
 pub const CERTIFICATES_MAX: usize = 2;
 
 /// Id of an agent for the lifetime of the crawl. An agent that restarts keeps its id.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize,
+)]
 pub struct AgentId(pub u32);
 
 impl fmt::Display for AgentId {
@@ -35,7 +38,7 @@ impl fmt::Display for AgentId {
 
 closed_set! {
     /// The state of an agent.
-    #[derive(Default)]
+    #[derive(Default, Serialize, Deserialize)]
     pub enum AgentState {
         /// The agent owns groups and crawls.
         #[default]
@@ -47,7 +50,7 @@ closed_set! {
     }
 
     /// The state of the whole crawl.
-    #[derive(Default)]
+    #[derive(Default, Serialize, Deserialize)]
     pub enum RunState {
         /// Agents fetch.
         #[default]
@@ -60,7 +63,7 @@ closed_set! {
 }
 
 /// An agent in a view.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Agent {
     /// Id of the agent.
     pub id: AgentId,
@@ -90,7 +93,7 @@ pub struct Agent {
 }
 
 /// A numbered list of all known agents.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct View {
     /// Number of the view. It increases with every change.
     pub epoch: u64,
@@ -123,6 +126,9 @@ pub enum ViewError {
     /// Slots are beyond [`SLOTS`], or belong to another agent.
     #[error("agent {0} has slots that do not exist or belong to another agent")]
     Slots(AgentId),
+    /// There are more certificates than [`CERTIFICATES_MAX`].
+    #[error("agent {0} has more than {CERTIFICATES_MAX} certificates")]
+    Certificates(AgentId),
 }
 
 impl View {
@@ -165,8 +171,8 @@ impl View {
         self.living().any(|agent| agent.id == id)
     }
 
-    /// Checks that ids and names are unique, names and addresses well-formed, weights within bounds
-    /// and slots distinct.
+    /// Checks that ids and names are unique, names and addresses well-formed, weights and numbers of
+    /// certificates within bounds, and slots distinct.
     ///
     /// # Errors
     /// Returns the first agent that fails the check.
@@ -189,6 +195,9 @@ impl View {
             }
             let slots = taken.get_mut(agent.slots()).filter(|slots| !slots.contains(&true));
             slots.ok_or(ViewError::Slots(agent.id))?.fill(true);
+            if agent.certificates.len() > CERTIFICATES_MAX {
+                return Err(ViewError::Certificates(agent.id));
+            }
         }
         Ok(())
     }
@@ -338,6 +347,9 @@ mod tests {
         ] {
             assert_eq!(check(vec![agent(1, 0, 4), agent(2, slot, weight)]), Err(error));
         }
+        let certificates = vec![CertificateId([7; 32]); CERTIFICATES_MAX + 1];
+        let bound = Agent { certificates, ..agent(1, 0, 1) };
+        assert_eq!(check(vec![bound]), Err(ViewError::Certificates(AgentId(1))));
     }
 
     #[test]

@@ -3,9 +3,7 @@
 use crate::v1;
 use bytes::Bytes;
 use crivello_common::certificate_id::CertificateId;
-use crivello_common::view::{
-    Agent, AgentId, AgentState, CERTIFICATES_MAX, RunState, View, ViewError,
-};
+use crivello_common::view::{Agent, AgentId, AgentState, RunState, View, ViewError};
 
 /// The reason why a received view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,7 +16,7 @@ pub enum InvalidView {
         /// Value of the field.
         number: i64,
     },
-    /// The certificates of an agent are malformed or too many.
+    /// The certificates of an agent are malformed.
     #[error("the view has malformed certificates of agent {0}")]
     Certificates(AgentId),
     /// The view does not pass [`View::check`].
@@ -130,13 +128,9 @@ impl TryFrom<v1::Agent> for Agent {
 }
 
 fn certificates(agent: &v1::Agent) -> Result<Vec<CertificateId>, InvalidView> {
-    let malformed = || InvalidView::Certificates(AgentId(agent.id));
-    if agent.certificates.len() > CERTIFICATES_MAX {
-        return Err(malformed());
-    }
     let read = |id: &Bytes| id.as_ref().try_into().map(CertificateId);
     let read: Result<_, _> = agent.certificates.iter().map(read).collect();
-    read.map_err(|_| malformed())
+    read.map_err(|_| InvalidView::Certificates(AgentId(agent.id)))
 }
 
 #[cfg(test)]

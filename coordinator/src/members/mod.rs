@@ -48,6 +48,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
 use cut_links::CutLinks;
 use exclusion::Exclusions;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ use std::time::Duration;
 const USABLE_VIEWS_MAX: usize = 256;
 
 /// The part of the state that is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MembersRecord {
     /// The view in force.
     pub view: View,
@@ -86,7 +87,7 @@ impl Default for MembersRecord {
 }
 
 /// The death of a member.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
     /// Epoch in which it was declared dead.
     pub epoch: u64,
@@ -98,7 +99,7 @@ pub struct Death {
 
 /// A member that has held groups while there were fewer active members than replicas, and has not
 /// copied them since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FewHolders {
     /// Last epoch of that time.
     pub epoch: u64,

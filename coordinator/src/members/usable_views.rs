@@ -18,11 +18,12 @@
 use crivello_common::peer_leases::refusals_needed;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Living agents of a range of successive views.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedViews {
     /// First epoch.
     pub first: u64,

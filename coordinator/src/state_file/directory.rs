@@ -132,7 +132,7 @@ impl StateFile {
     /// # Errors
     /// Disk errors. The old state then counts, although a restart may find the new one.
     pub(crate) fn save(&self, record: &Record) -> io::Result<()> {
-        replace_file(&self.path, &record.encode())
+        replace_file(&self.path, &record.encode()?)
     }
 }
 

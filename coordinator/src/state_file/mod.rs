@@ -1,8 +1,8 @@
 //! Durable state of the coordinator: one record in one file.
 //!
 //! ```text
-//! DIR/coordinator.state   "crivello coordinator state 1\n", XXH3 of the record (8 bytes,
-//!                         little-endian), the record (protobuf, see record.rs)
+//! DIR/coordinator.state   "crivello coordinator state 2\n", XXH3 of the record (8 bytes,
+//!                         little-endian), the record (JSON, see record.rs)
 //! DIR/identity.key        the secret key of the crawl (see `common/src/identity.rs`)
 //! DIR/signing.key         the key with which views and tickets are signed
 //! DIR/lock                locked while a coordinator works in the directory; holds the crawl's id

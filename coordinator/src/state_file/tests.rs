@@ -1,16 +1,17 @@
 //! Tests of the record and of the directory.
 
 use super::directory::read;
-use super::record::{MAGIC, Stored};
+use super::record::MAGIC;
 use super::*;
 use crate::error::CoordinatorError;
 use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
+use crivello_common::certificate_id::CertificateId;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::runtime::replacement_path;
 use crivello_common::sealed::seal;
 use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, View};
-use prost::Message;
+use crivello_common::view::{AgentId, RunState, View};
+use crivello_proto::FORMAT_VERSION;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -28,13 +29,18 @@ fn open(dir: &Path) -> Result<Opened, CoordinatorError> {
 }
 
 fn record(epoch: u64) -> Record {
+    let one = View::of_one(&format!("agent-{epoch}"));
+    let refetched = vec![AgentId(5)];
+    let mut view = View { epoch, run: RunState::Paused, refetched, ..one };
+    view.agents[0].disk_id = u64::MAX;
+    view.agents[0].certificates = vec![CertificateId([0xa7; 32])];
     Record {
         crawl_id: "c0ffee".into(),
         begun: "today".into(),
         meaning: settings().fingerprint_text(),
         members: MembersRecord {
             next_id: 2,
-            view: View { epoch, ..View::of_one(&format!("agent-{epoch}")) },
+            view,
             draining: [AgentId(2)].into(),
             unreplicated: [(AgentId(1), FewHolders { epoch: 7, holders: 2 })].into(),
             deaths: [(AgentId(4), Death { epoch: 3, covered: true, holders: Some(2) })].into(),
@@ -87,7 +93,7 @@ fn a_crash_during_a_write_leaves_the_record_before() {
     opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
     drop(opened);
     let path = dir.path().join(STATE_FILE);
-    let next = record(5).encode();
+    let next = record(5).encode().unwrap();
     for len in [0, 1, next.len() / 2, next.len()] {
         // Simulates a kill before the rename.
         fs::write(replacement_path(&path), &next[..len]).unwrap();
@@ -119,12 +125,33 @@ fn damage_is_refused_at_every_byte_and_length() {
 
 #[test]
 fn a_record_of_another_version_is_refused() {
-    let mut stored = Stored::from(&record(1));
-    stored.format += 1;
-    let bytes = stored.encode_to_vec();
-    let bytes = seal(MAGIC, &bytes);
-    let error = Record::decode(&bytes).unwrap_err();
+    // Its form is unknown.
+    let bytes = serde_json::to_vec(&(FORMAT_VERSION + 1, "a record")).unwrap();
+    let error = Record::decode(&seal(MAGIC, &bytes)).unwrap_err();
     assert!(error.contains("another version"), "{error}");
+}
+
+#[test]
+fn a_record_with_values_that_do_not_exist_is_damaged() {
+    let whole = serde_json::to_value((FORMAT_VERSION, record(4))).unwrap();
+    let error = |at: &str, value: serde_json::Value| {
+        let mut bad = whole.clone();
+        *bad.pointer_mut(at).unwrap() = value;
+        let bytes = serde_json::to_vec(&bad).unwrap();
+        Record::decode(&seal(MAGIC, &bytes)).expect_err(at)
+    };
+    let agents = "/1/members/view/agents";
+    for (at, value, word) in [
+        ("/1/members/view/run", "Hurrying".into(), "Hurrying"),
+        (&*format!("{agents}/0/slot"), 70_000.into(), "70000"),
+        (&*format!("{agents}/0/weight"), 0.into(), "the view is inconsistent"),
+        (&*format!("{agents}/0/certificates"), vec![vec![7; 32]; 3].into(), "certificates"),
+        ("/1/members", serde_json::Value::Null, "MembersRecord"),
+        ("/1/page_quotas", serde_json::json!({ "agent-1": 7 }), "key"),
+    ] {
+        let error = error(at, value);
+        assert!(error.starts_with("damaged: ") && error.contains(word), "{at}: {error}");
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::target::{FuzzTarget, MemoryBound};
 use crivello_common::sealed::{seal, unseal};
 use crivello_common::view::AgentState;
 use crivello_coordinator::{STATE_FILE, stored_settings};
-use crivello_proto::{FORMAT_VERSION, v1};
-use prost::Message;
+use crivello_proto::FORMAT_VERSION;
+use serde_json::json;
 use std::fs;
 use tempfile::TempDir;
 
@@ -18,13 +18,14 @@ pub const TARGET: FuzzTarget = FuzzTarget {
     name: "state_file",
     run,
     samples,
-    tokens: &[MAGIC, b"crivello coordinator state 2\n", b"politeness.delay", b"agent-1:7000"],
+    tokens: &[MAGIC, b"crivello coordinator state 3\n", b"politeness.delay", b"agent-1:7000"],
     len_max: 8_192,
-    peak: MemoryBound { base: 64 << 10, per_byte: 64 },
+    // An object of one short key takes seven bytes as JSON, and 632 in memory.
+    peak: MemoryBound { base: 64 << 10, per_byte: 128 },
     total: MemoryBound { base: 256 << 10, per_byte: 256 },
 };
 
-const MAGIC: &[u8] = b"crivello coordinator state 1\n";
+const MAGIC: &[u8] = b"crivello coordinator state 2\n";
 
 thread_local! {
     static DIR: TempDir = scratch::directory();
@@ -47,80 +48,27 @@ fn run(input: &[u8]) {
     });
 }
 
-/// The first fields of a record; the others have the same types.
-#[derive(Clone, PartialEq, Message)]
-struct SampleRecord {
-    #[prost(uint32, tag = "1")]
-    format: u32,
-    #[prost(string, tag = "2")]
-    crawl_id: String,
-    #[prost(uint32, tag = "5")]
-    next_id: u32,
-    #[prost(message, tag = "6")]
-    view: Option<v1::View>,
-    #[prost(btree_map = "uint32, uint64", tag = "7")]
-    page_quotas: std::collections::BTreeMap<u32, u64>,
-    #[prost(uint32, repeated, tag = "8")]
-    draining: Vec<u32>,
-    #[prost(uint64, tag = "10")]
-    settings_revision: u64,
-    #[prost(string, tag = "11")]
-    settings: String,
-    #[prost(message, repeated, tag = "13")]
-    deaths: Vec<SampleDeath>,
-    #[prost(message, repeated, tag = "14")]
-    usable: Vec<SampleViews>,
-    #[prost(message, repeated, tag = "15")]
-    unreplicated: Vec<SampleFewHolders>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SampleDeath {
-    #[prost(uint32, tag = "1")]
-    agent: u32,
-    #[prost(uint64, tag = "2")]
-    epoch: u64,
-    #[prost(bool, tag = "3")]
-    covered: bool,
-    #[prost(uint32, tag = "4")]
-    holders: u32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SampleViews {
-    #[prost(uint64, tag = "1")]
-    first: u64,
-    #[prost(uint64, tag = "2")]
-    last: u64,
-    #[prost(uint32, repeated, tag = "3")]
-    living: Vec<u32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SampleFewHolders {
-    #[prost(uint32, tag = "1")]
-    agent: u32,
-    #[prost(uint64, tag = "2")]
-    epoch: u64,
-    #[prost(uint32, tag = "3")]
-    holders: u32,
-}
-
 fn samples() -> Vec<Vec<u8>> {
-    let record = SampleRecord {
-        format: FORMAT_VERSION,
-        crawl_id: "00c0ffee00c0ffee".to_owned(),
-        next_id: 4,
-        view: Some((&sample_view(7, AgentState::Draining)).into()),
-        page_quotas: [(1, 100), (2, 7)].into(),
-        draining: vec![2],
-        settings_revision: 3,
-        settings: "[politeness]\ndelay = \"1s\"\n".to_owned(),
-        deaths: vec![SampleDeath { agent: 3, epoch: 6, covered: false, holders: 2 }],
-        usable: vec![SampleViews { first: 5, last: 6, living: vec![1, 2, 3] }],
-        unreplicated: vec![SampleFewHolders { agent: 1, epoch: 5, holders: 1 }],
-    };
-    let record = record.encode_to_vec();
+    let record = json!([FORMAT_VERSION, {
+        "crawl_id": "00c0ffee00c0ffee",
+        "begun": "2026-01-01T00:00:00Z",
+        "meaning": "",
+        "members": {
+            "view": sample_view(7, AgentState::Draining),
+            "next_id": 4,
+            "draining": [2],
+            "unreplicated": { "1": { "epoch": 5, "holders": 1 } },
+            "deaths": { "3": { "epoch": 6, "covered": false, "holders": 2 } },
+            "usable": [{ "first": 5, "last": 6, "living": [1, 2, 3] }],
+        },
+        "page_quotas": { "1": 100, "2": 7 },
+        "settings": {
+            "revision": 3,
+            "toml": "[politeness]\ndelay = \"1s\"\n",
+            "given": { "politeness.delay": "\"1s\"" },
+        },
+    }]);
+    let record = record.to_string().into_bytes();
     vec![seal(MAGIC, &record), record, Vec::new()]
 }
 
