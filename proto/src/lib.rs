@@ -11,6 +11,7 @@ pub mod bottleneck;
 pub mod cluster_view;
 pub mod deny;
 pub mod dial;
+pub mod enums;
 pub mod explanation;
 pub mod http_server;
 pub mod incoming;

@@ -1,32 +1,16 @@
 //! Conversion of obstacles to and from the wire format.
 
+use crate::enums::{from_number, number};
 use crate::v1;
 use crivello_common::obstacle::{Obstacle, ObstacleKind};
 use crivello_common::time::millis;
 use crivello_common::view::AgentId;
 use std::time::Duration;
 
-impl From<ObstacleKind> for v1::ObstacleKind {
-    fn from(kind: ObstacleKind) -> Self {
-        match kind {
-            ObstacleKind::Undecided => Self::Undecided,
-            ObstacleKind::Stalled => Self::Stalled,
-            ObstacleKind::Lagging => Self::Lagging,
-            ObstacleKind::CutLink => Self::CutLink,
-            ObstacleKind::OnlyCopy => Self::OnlyCopy,
-            ObstacleKind::TooManyDead => Self::TooManyDead,
-            ObstacleKind::Copying => Self::Copying,
-            ObstacleKind::FewCopies => Self::FewCopies,
-            ObstacleKind::NeverReady => Self::NeverReady,
-            ObstacleKind::Undelivered => Self::Undelivered,
-        }
-    }
-}
-
 impl From<Obstacle> for v1::Obstacle {
     fn from(obstacle: Obstacle) -> Self {
         Self {
-            kind: v1::ObstacleKind::from(obstacle.kind).into(),
+            kind: number(obstacle.kind.code()),
             agent: obstacle.agent.0,
             since_ms: millis(obstacle.since),
             others: obstacle.others.into_iter().map(|id| id.0).collect(),
@@ -39,9 +23,8 @@ impl From<Obstacle> for v1::Obstacle {
 #[must_use]
 pub fn obstacles(sent: Vec<v1::Obstacle>) -> Vec<Obstacle> {
     let read = |obstacle: v1::Obstacle| {
-        let known = |kind: &ObstacleKind| v1::ObstacleKind::from(*kind) as i32 == obstacle.kind;
         Some(Obstacle {
-            kind: ObstacleKind::ALL.into_iter().find(known)?,
+            kind: from_number(obstacle.kind, ObstacleKind::from_code)?,
             agent: AgentId(obstacle.agent),
             since: Duration::from_millis(obstacle.since_ms),
             others: obstacle.others.into_iter().map(AgentId).collect(),

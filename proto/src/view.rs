@@ -1,5 +1,6 @@
 //! Conversion of views to and from the wire format.
 
+use crate::enums::{from_number, number};
 use crate::v1;
 use bytes::Bytes;
 use crivello_common::certificate_id::CertificateId;
@@ -30,41 +31,33 @@ const fn unknown(field: &'static str, number: i64) -> InvalidView {
 
 impl From<RunState> for v1::RunState {
     fn from(run: RunState) -> Self {
-        match run {
-            RunState::Running => Self::Running,
-            RunState::Paused => Self::Paused,
-            RunState::Stopping => Self::Stopping,
-        }
+        Self::try_from(number(run.code())).unwrap_or_default()
     }
 }
 
 /// Returns the run state with this number; `None` if it is unknown.
 #[must_use]
 pub fn run_state(number: i32) -> Option<RunState> {
-    RunState::ALL.into_iter().find(|&run| v1::RunState::from(run) as i32 == number)
+    from_number(number, RunState::from_code)
 }
 
 impl From<AgentState> for v1::AgentState {
     fn from(state: AgentState) -> Self {
-        match state {
-            AgentState::Active => Self::Active,
-            AgentState::Draining => Self::Draining,
-            AgentState::Dead => Self::Dead,
-        }
+        Self::try_from(number(state.code())).unwrap_or_default()
     }
 }
 
 /// Returns the agent state with this number; `None` if it is unknown.
 #[must_use]
 pub fn agent_state(number: i32) -> Option<AgentState> {
-    AgentState::ALL.into_iter().find(|&state| v1::AgentState::from(state) as i32 == number)
+    from_number(number, AgentState::from_code)
 }
 
 impl From<&View> for v1::View {
     fn from(view: &View) -> Self {
         Self {
             epoch: view.epoch,
-            run: v1::RunState::from(view.run).into(),
+            run: number(view.run.code()),
             agents: view.agents.iter().map(v1::Agent::from).collect(),
             refetched: view.refetched.iter().map(|id| id.0).collect(),
             signature: Bytes::new(),
@@ -80,7 +73,7 @@ impl From<&Agent> for v1::Agent {
             address: agent.address.clone(),
             slot: agent.slot.into(),
             weight: agent.weight.into(),
-            state: v1::AgentState::from(agent.state).into(),
+            state: number(agent.state.code()),
             joined_epoch: agent.joined_epoch,
             disk_id: agent.disk_id,
             unreplicated: agent.unreplicated,

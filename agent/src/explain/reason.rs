@@ -2,13 +2,14 @@
 
 use super::facts::{Facts, PageLimitState};
 use super::robots::{self, millis};
-use crate::messages::{AddressSnapshot, HostClass, IpLeaseState, RobotsRecord, SnapshotPhase};
+use crate::messages::{AddressSnapshot, IpLeaseState, RobotsRecord, SnapshotPhase};
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{HostState, WaitRule};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
+use crivello_proto::enums::number;
 use crivello_proto::v1::wait::{self, Reason};
-use crivello_proto::v1::{self, DueStep, HoldKind, RobotsFirst, Wait};
+use crivello_proto::v1::{DueStep, HoldKind, RobotsFirst, Wait};
 use std::sync::Arc;
 
 /// Upper bound on the number of failures after which a host is given up.
@@ -300,14 +301,7 @@ fn due(f: &Facts<'_>) -> Wait {
     };
     let next = f.state().map_or(Timestamp::ZERO, |state| state.next);
     let place = f.row.filter(|_| step == DueStep::Memory).and_then(|row| row.scheduled);
-    let host_class = match place.map(|place| place.class) {
-        None => v1::HostClass::Unspecified,
-        Some(HostClass::First) => v1::HostClass::First,
-        Some(HostClass::Second) => v1::HostClass::Second,
-        Some(HostClass::Third) => v1::HostClass::Third,
-        Some(HostClass::Last) => v1::HostClass::Last,
-    }
-    .into();
+    let host_class = place.map_or(0, |place| number(place.class.code()));
     let due = wait::Due { step: step.into(), hosts_in_memory, host_class, visits_max };
     Wait { robots_first: robots_first(f), ..until(next, Reason::Due(due)) }
 }

@@ -14,7 +14,8 @@ use crivello_common::hash::UrlHash;
 use crivello_common::politeness::WaitRule;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
-use crivello_proto::v1::{HoldKind, RobotsState};
+use crivello_proto::enums::number;
+use crivello_proto::v1::{self, HoldKind, RobotsState};
 use smallvec::smallvec;
 use std::time::Duration;
 
@@ -292,6 +293,15 @@ fn a_host_that_is_due_names_the_step_it_waits_for() {
         secs(0),
         &["due for 4 s, on disk", "the 7 hosts in memory", "fewer than half of its fetches"],
     );
+}
+
+#[test]
+fn classes_of_hosts_have_the_numbers_of_their_names() {
+    for class in HostClass::ALL {
+        let on_wire = v1::HostClass::try_from(number(class.code())).expect("a value of the wire");
+        let name = format!("HOST_CLASS_{}", class.name().to_uppercase());
+        assert_eq!(on_wire.as_str_name(), name);
+    }
 }
 
 #[test]
