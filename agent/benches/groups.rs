@@ -17,12 +17,12 @@
 mod memory;
 
 use crivello_agent::cluster::{
-    ClusterStatus, InboundMsg, OpenCommits, Outbox, PacketQueue, ReplicaStore as _,
-    ReplicationEngine,
+    ClusterStatus, InboundMsg, OpenCommits, Outbox, PacketQueue, ReplicationEngine,
 };
 use crivello_agent::crawldb::CrawlDb;
 use crivello_agent::messages::{
-    Commit, Finder, Found, GroupRole, LinkKind, OwnershipMessage, PRIORITY_DEFAULT, Role,
+    Commit, Finder, Found, GroupRole, LinkKind, OwnershipMessage, PRIORITY_DEFAULT,
+    ReplicaStore as _, Role,
 };
 use crivello_agent::peers::{Body, PacketOrigin, PeerEvent, Rejected};
 use crivello_agent::storage::{Database, Family};

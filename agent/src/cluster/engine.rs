@@ -11,12 +11,11 @@ use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::open_commits::OpenCommits;
 use crate::cluster::outbox::{LaneKey, Outbox};
 use crate::cluster::status::ClusterStatus;
-use crate::cluster::store::ReplicaStore;
 use crate::cluster::traced::Traced;
 use crate::cluster::transfers::Transfers;
 use crate::crawldb::RecentKeys;
 use crate::messages::{
-    CommitNumber, GroupRole, OnAck, OwnershipMessage, PendingSeeds, Role, RoleRows,
+    CommitNumber, GroupRole, OnAck, OwnershipMessage, PendingSeeds, ReplicaStore, Role, RoleRows,
 };
 use crate::ownership::{Effect, Ownership, OwnershipDecision};
 use crate::storage::DiskError;

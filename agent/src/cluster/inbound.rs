@@ -5,9 +5,9 @@ use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::{ReplicationEngine, SentPacket};
 use crate::cluster::inbox::InboundMsg;
 use crate::cluster::open_commits::OpenCommits;
-use crate::cluster::store::ReplicaStore;
 use crate::messages::{
-    Ack, Commit, Fact, Found, OnAck, OwnershipMessage, PendingAck, PendingSeeds, Role, TransferKind,
+    Ack, Commit, Fact, Found, OnAck, OwnershipMessage, PendingAck, PendingSeeds, ReplicaStore,
+    Role, TransferKind,
 };
 use crate::peers::{Body, Lane, PeerEvent};
 use crate::storage::{DiskError, facts};

@@ -10,7 +10,6 @@
 mod ack_waiters;
 mod coordinator_client;
 pub mod coordinator_key;
-mod crawldb_store;
 mod effect;
 mod engine;
 mod epoch;
@@ -25,7 +24,6 @@ mod outbox;
 mod packet_queue;
 mod replication;
 mod status;
-mod store;
 mod traced;
 mod transfers;
 
@@ -43,7 +41,6 @@ pub use outbox::Outbox;
 pub use packet_queue::PacketQueue;
 pub use replication::{ClusterParts, ClusterReplication, Replication};
 pub use status::ClusterStatus;
-pub use store::{OutboxRows, ReplicaStore, RowVisitor};
 
 use bytes::Bytes;
 use crivello_common::view::AgentId;

@@ -7,11 +7,10 @@ use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::{ReplicationEngine, STEP_TIME, SentPacket};
 use crate::cluster::outbox::LaneKey;
 use crate::cluster::packet_queue::PacketQueue;
-use crate::cluster::store::ReplicaStore;
 use crate::cluster::traced::{Traced, trace_assigned, trace_merged};
 use crate::messages::{
     Ack, ChangeSignal, Commit, CommitKind, CommitNumber, Fact, Found, OnAck, OutboxChange,
-    PendingAck, PendingSeeds, SeedAnswer,
+    PendingAck, PendingSeeds, ReplicaStore, SeedAnswer,
 };
 use crate::peers::{Body, Lane, RejectReason};
 use crate::storage::{DiskError, facts};

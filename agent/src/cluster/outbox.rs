@@ -9,8 +9,7 @@
 
 mod rows;
 
-use crate::cluster::store::OutboxRows;
-use crate::messages::{CommitNumber, OutboxChange, PendingPage};
+use crate::messages::{CommitNumber, OutboxChange, OutboxRows, PendingPage};
 use crate::peers::Lane;
 use crate::storage::{DiskError, RowReader, RowWriter};
 use bytes::Bytes;

@@ -1,6 +1,5 @@
 //! Replication on the writer's thread: the messages, packets, effects and status of the engine.
 
-use crate::cluster::crawldb_store::add_outbox_changes;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::ReplicationEngine;
 use crate::cluster::epoch::MembershipOutcome;
@@ -9,9 +8,8 @@ use crate::cluster::lag::Lag;
 use crate::cluster::open_commits::OpenCommits;
 use crate::cluster::outbox::Outbox;
 use crate::cluster::status::ClusterStatus;
-use crate::cluster::store::ReplicaStore as _;
 use crate::crawldb::{CrawlDb, GroupRows};
-use crate::messages::{Commit, LeaseCommand, LeaseSender};
+use crate::messages::{Commit, LeaseCommand, LeaseSender, ReplicaStore as _};
 use crate::peers::Outgoing;
 use crate::shared::Shared;
 use crate::storage::DiskError;
@@ -59,7 +57,7 @@ impl Replication {
     pub fn enqueue(&mut self, commit: &mut Commit, crawldb: &mut CrawlDb) -> Result<(), DiskError> {
         let Self::Cluster(cluster) = self else { return Ok(()) };
         let changes = cluster.engine.enqueue(commit, crawldb)?;
-        add_outbox_changes(&mut commit.batch, &changes);
+        commit.batch.change_outbox(&changes);
         Ok(())
     }
 

@@ -4,8 +4,8 @@
 use super::*;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::messages::{
-    Commit, Finder, Found, GroupRole, LinkKind, PRIORITY_DEFAULT, Role, ToFrontier, ToWorkbench,
-    TransferKind,
+    Commit, Finder, Found, GroupRole, LinkKind, PRIORITY_DEFAULT, ReplicaStore as _, Role,
+    ToFrontier, ToWorkbench, TransferKind,
 };
 use crate::peers::{Body, PacketOrigin, Rejected};
 use crate::storage::{Database, Family, facts};

@@ -1,9 +1,7 @@
 //! Transfers of all rows of groups to other agents, in chunks.
 
 use crate::cluster::packet_queue::PacketQueue;
-use crate::cluster::store::ReplicaStore;
-use crate::crawldb::ExportCursor;
-use crate::messages::TransferKind;
+use crate::messages::{ExportCursor, ReplicaStore, TransferKind};
 use crate::peers::{Body, RejectReason, Rejected};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;

@@ -85,8 +85,8 @@ impl RoleRows for GroupRows {
     }
 
     /// A group that had no row is then open only if this agent is its authority; later,
-    /// [`CrawlDb::open_group`](super::CrawlDb::open_group) opens and
-    /// [`CrawlDb::close_group`](super::CrawlDb::close_group) closes it.
+    /// [`ReplicaStore::open_group`](crate::messages::ReplicaStore::open_group) opens and
+    /// [`ReplicaStore::close_group`](crate::messages::ReplicaStore::close_group) closes it.
     fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) -> Result<(), DiskError> {
         let authority = matches!(&tag, None | Some(GroupRole { role: Role::Authority { .. }, .. }));
         let open = self.row(group)?.map_or(authority, |row| row.open);

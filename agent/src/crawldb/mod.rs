@@ -34,6 +34,7 @@ mod recent;
 mod recrawl;
 mod refetch;
 mod reorder;
+mod replica_store;
 mod roles;
 mod schedule_scan;
 mod serve;
@@ -55,9 +56,8 @@ pub use sieve::{
     BlockedBloom, Bloom, Fingerprinter, Lookup, Losses, Memory, RocksSeen, SeenSet, SieveCounts,
 };
 pub use totals::Totals;
-pub use transfer::ExportCursor;
 
-use crate::messages::{Commit, CommitKind, Queued, ToFrontier, ToWorkbench};
+use crate::messages::{Commit, CommitKind, Queued, ReplicaStore, ToFrontier, ToWorkbench};
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use changes::ChangeLog;
 use crivello_common::config::{Live, Settings};
@@ -81,7 +81,6 @@ use refetch::Refetch;
 use reorder::Reorder;
 use serve::Server;
 use sieve::Sieve;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Key in `meta` of the [`Totals`].
@@ -252,7 +251,7 @@ impl CrawlDb {
     /// the time when the next host falls due, if it is known.
     ///
     /// A closed group costs nothing here. A host of an open group that may not be fetched is
-    /// skipped once, until [`Self::rescan_schedule`].
+    /// skipped once, until [`ReplicaStore::rescan_schedule`].
     ///
     /// # Errors
     /// [`DiskError`] if the disk or `may_fetch` fails.
@@ -272,49 +271,6 @@ impl CrawlDb {
         self.server.set_only_again(&mut self.frontier, only_again);
     }
 
-    /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
-    /// be before.
-    pub fn rescan_schedule(&mut self) {
-        self.server.rescan_schedule();
-        self.due.rescan(&mut self.frontier);
-    }
-
-    /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. Another
-    /// agent may have visited them until `taken_over`, so they rest from then on; zero if their rows
-    /// say when each was visited.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn open_group(&mut self, group: GroupHash, taken_over: Timestamp) -> Result<(), DiskError> {
-        self.group_jobs.reschedule(group, true, taken_over, &mut self.group_rows)
-    }
-
-    /// Closes a group: no further hosts of it are handed out once [`Self::step_job`] has nothing
-    /// left to do.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
-        self.group_jobs.reschedule(group, false, Timestamp::ZERO, &mut self.group_rows)
-    }
-
-    /// Deletes all rows of a group, as [`Self::step_job`] proceeds. No page of the group may be in
-    /// flight, and nothing may be added to it before [`Self::cancel_deletion`] while
-    /// [`Self::is_deleting`] returns true.
-    pub fn delete_group(&mut self, group: GroupHash) {
-        self.group_jobs.delete(group);
-    }
-
-    /// Ends the deletion of a group, of which some rows may be left. Returns true if it was being
-    /// deleted.
-    pub fn cancel_deletion(&mut self, group: GroupHash) -> bool {
-        let was_deleting = self.group_jobs.cancel_deletion(group);
-        if was_deleting {
-            self.sieve.forget();
-        }
-        was_deleting
-    }
-
     /// Returns true while rows of a group remain to be deleted.
     #[must_use]
     pub fn is_deleting(&self, group: GroupHash) -> bool {
@@ -324,13 +280,7 @@ impl CrawlDb {
     /// Returns true if [`Self::step_job`] has something to do.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
-        self.n_jobs() > 0
-    }
-
-    /// Returns the number of groups that are opened, closed or deleted.
-    #[must_use]
-    pub fn n_jobs(&self) -> usize {
-        self.group_jobs.count()
+        self.group_jobs.count() > 0
     }
 
     /// Performs the next step of the jobs on groups. Returns its commit, which is applied already,
@@ -357,19 +307,6 @@ impl CrawlDb {
         self.frontier.changes.forget(&step.deleted);
         self.frontier.changes.forget_hosts(&step.rescheduled);
         Ok(Some(self.scan_commit(batch)))
-    }
-
-    /// Adds agents that are gone with their archives, and starts a scan if there is a new one.
-    pub fn set_lost_archives(&mut self, gone: &[AgentId]) {
-        if self.refetch.add(gone) {
-            self.frontier.changes.refetching = true;
-        }
-    }
-
-    /// Returns true while rows remain to be scanned for pages of lost archives.
-    #[must_use]
-    pub const fn is_refetching(&self) -> bool {
-        self.refetch.is_running()
     }
 
     /// Scans some rows for pages of lost archives. Returns a commit of its own, which is applied
@@ -522,15 +459,6 @@ impl CrawlDb {
         &self.blocked_hosts
     }
 
-    /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, are being
-    /// dropped, or do not rest yet after a take-over.
-    #[must_use]
-    pub fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
-        let mut busy = self.frontier.hosts.busy(groups);
-        busy.extend(groups.iter().filter(|group| self.group_jobs.is_unrested(**group)));
-        busy
-    }
-
     /// Returns true if a URL waits that this agent may fetch, as of the last commit.
     ///
     /// # Errors
@@ -542,12 +470,6 @@ impl CrawlDb {
             Ok(false)
         })?;
         Ok(any)
-    }
-
-    /// Returns the database, which the replication engine's outbox shares.
-    #[must_use]
-    pub fn disk(&self) -> &Database {
-        &self.frontier.disk
     }
 
     /// Returns the roles and states of groups. The next commit writes their changes.

@@ -35,6 +35,7 @@ pub mod group_row;
 mod group_state;
 pub mod keys;
 mod lock;
+mod outbox;
 pub mod values;
 
 pub use batch::Batch;

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use crivello_agent::cluster::{
     ClusterStatus, InboundMsg, OpenCommits, Outbox, PacketQueue, ReplicationEngine,
 };
-use crivello_agent::crawldb::{CrawlDb, ExportCursor};
-use crivello_agent::messages::{Commit, TransferKind};
+use crivello_agent::crawldb::CrawlDb;
+use crivello_agent::messages::{Commit, ExportCursor, ReplicaStore as _, TransferKind};
 use crivello_agent::peers::{Body, PacketOrigin, PeerEvent, Rejected};
 use crivello_agent::storage::{Batch, Database, Family, facts};
 use crivello_agent::url_tracing::Tracer;

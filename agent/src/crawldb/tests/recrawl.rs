@@ -3,7 +3,7 @@
 use super::super::CrawlDb;
 use crate::messages::{
     Commit, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued,
-    Revisit, RevisitData, ToFrontier, ToWorkbench, Validators,
+    ReplicaStore as _, Revisit, RevisitData, ToFrontier, ToWorkbench, Validators,
 };
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Database, Family, Row, facts, keys};

@@ -2,7 +2,8 @@
 
 use super::super::CrawlDb;
 use crate::messages::{
-    Commit, Finder, Found, LinkKind, PRIORITY_DEFAULT, RobotsRecord, ToFrontier, ToWorkbench,
+    Commit, Finder, Found, LinkKind, PRIORITY_DEFAULT, ReplicaStore as _, RobotsRecord, ToFrontier,
+    ToWorkbench,
 };
 use crate::storage::values::HostRow;
 use crate::storage::{Database, Family, Row, keys};

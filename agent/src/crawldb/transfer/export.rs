@@ -1,8 +1,7 @@
 //! Export of all facts of a group, a chunk at a time.
 
-use super::super::CrawlDb;
 use super::super::changes::{elsewhere, of_host, queued_elsewhere};
-use crate::messages::{Fact, RobotsRecord};
+use crate::messages::{ExportCursor, Fact, RobotsRecord};
 use crate::storage::values::{HostRow, Seen, decode_queued};
 use crate::storage::{Database, DiskError, Family, Row, keys};
 use crivello_common::hash::{GroupHash, HostKey};
@@ -15,59 +14,43 @@ const STAGES: [Family; 4] = [Family::Hosts, Family::Robots, Family::Frontier, Fa
 /// Number of rows that are read for one chunk.
 const ROWS_MAX: usize = 16_384;
 
-/// Position of an export.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExportCursor {
-    /// Index of the kind of rows that is exported.
-    pub stage: usize,
-    /// Last key that was exported in this stage; empty for none.
-    pub last: Vec<u8>,
-}
-
-impl CrawlDb {
-    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`], and the position at
-    /// which to continue; `None` if these were the last. There may be none although others follow,
-    /// because the rows that are read at once are bounded. The facts are those of the last commit. Commits during an export report their own changes.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn export(
-        &self,
-        group: GroupHash,
-        mut cursor: ExportCursor,
-        bytes_max: usize,
-    ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
-        let disk = &*self.frontier.disk;
-        let (mut facts, mut bytes, mut n_rows) = (Vec::new(), 0, 0);
-        while let Some(&family) = STAGES.get(cursor.stage) {
-            let mut from = cursor.last.clone();
-            if from.is_empty() {
-                from.extend(group.to_bytes());
-            } else {
-                from.push(0);
-            }
-            let mut names = Names { disk, last: None };
-            let mut full = false;
-            disk.walk(family, &from, &keys::end_of_group(group), |key, value| {
-                full = bytes >= bytes_max && !facts.is_empty() || n_rows == ROWS_MAX;
-                if !full {
-                    n_rows += 1;
-                    cursor.last.clear();
-                    cursor.last.extend(key);
-                    if let Some(fact) = read(family, key, value, &mut names)? {
-                        bytes += fact.weight();
-                        facts.push(fact);
-                    }
-                }
-                Ok(!full)
-            })?;
-            if full {
-                return Ok((facts, Some(cursor)));
-            }
-            cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
+/// Returns the next facts of `group` from `cursor` on, as
+/// [`ReplicaStore::export`](crate::messages::ReplicaStore::export).
+pub fn next_facts(
+    disk: &Database,
+    group: GroupHash,
+    mut cursor: ExportCursor,
+    bytes_max: usize,
+) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
+    let (mut facts, mut bytes, mut n_rows) = (Vec::new(), 0, 0);
+    while let Some(&family) = STAGES.get(cursor.stage) {
+        let mut from = cursor.last.clone();
+        if from.is_empty() {
+            from.extend(group.to_bytes());
+        } else {
+            from.push(0);
         }
-        Ok((facts, None))
+        let mut names = Names { disk, last: None };
+        let mut full = false;
+        disk.walk(family, &from, &keys::end_of_group(group), |key, value| {
+            full = bytes >= bytes_max && !facts.is_empty() || n_rows == ROWS_MAX;
+            if !full {
+                n_rows += 1;
+                cursor.last.clear();
+                cursor.last.extend(key);
+                if let Some(fact) = read(family, key, value, &mut names)? {
+                    bytes += fact.weight();
+                    facts.push(fact);
+                }
+            }
+            Ok(!full)
+        })?;
+        if full {
+            return Ok((facts, Some(cursor)));
+        }
+        cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
     }
+    Ok((facts, None))
 }
 
 /// Names of hosts, with the last one cached: the rows of a host are adjacent.

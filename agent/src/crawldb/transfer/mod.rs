@@ -8,4 +8,4 @@
 mod export;
 mod merge;
 
-pub use export::ExportCursor;
+pub use export::next_facts;

@@ -3,7 +3,7 @@
 
 use crate::cluster::{MembershipOutcome, OpenCommits, Replication};
 use crate::engines::writer::{Writer, WriterError};
-use crate::messages::{Commit, ToWorkbench, WriterMsg};
+use crate::messages::{Commit, ReplicaStore as _, ToWorkbench, WriterMsg};
 use crate::report::Ended;
 use crivello_common::time::Timestamp;
 use crossbeam::channel::{RecvTimeoutError, Select};

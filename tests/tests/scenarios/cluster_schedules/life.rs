@@ -2,10 +2,10 @@
 
 use super::store::OUTCOME;
 use super::world::{COORDINATOR, Event, Kind, LEASE, Page, World};
-use crivello_agent::cluster::{
-    MembershipOutcome, OpenCommits, ReplicaStore as _, ReplicationEffect,
+use crivello_agent::cluster::{MembershipOutcome, OpenCommits, ReplicationEffect};
+use crivello_agent::messages::{
+    Commit, CommitKind, Page as Fetched, PageEnd, ReplicaStore as _, SeedAnswer,
 };
-use crivello_agent::messages::{Commit, CommitKind, Page as Fetched, PageEnd, SeedAnswer};
 use crivello_agent::storage::facts::as_queued;
 use crivello_agent::storage::values::UrlOutcome;
 use crivello_common::discard::DiscardTally;

@@ -3,10 +3,9 @@
 //! power cut to any commit that is not older than the last sync.
 
 use super::world::{Page, Web};
-use crivello_agent::cluster::{OutboxRows, ReplicaStore, RowVisitor};
-use crivello_agent::crawldb::ExportCursor;
 use crivello_agent::messages::{
-    Commit, CommitKind, Fact, GroupRole, OutboxChange, PendingPage, QueueKey, Role, RoleRows,
+    Commit, CommitKind, ExportCursor, Fact, GroupRole, OutboxChange, OutboxRows, PendingPage,
+    QueueKey, ReplicaStore, Role, RoleRows, RowVisitor,
 };
 use crivello_agent::storage::DiskError;
 use crivello_agent::storage::values::UrlOutcome;

@@ -3,9 +3,10 @@
 
 use super::store::{State, Store};
 use super::world::{Page, Rng, Web};
-use crivello_agent::cluster::{OutboxRows, ReplicaStore};
-use crivello_agent::crawldb::{CrawlDb, ExportCursor};
-use crivello_agent::messages::{Commit, Fact, GroupRole, OutboxChange, Role};
+use crivello_agent::crawldb::CrawlDb;
+use crivello_agent::messages::{
+    Commit, ExportCursor, Fact, GroupRole, OutboxChange, OutboxRows, ReplicaStore, Role,
+};
 use crivello_agent::storage::{Database, Family};
 use crivello_common::config::Settings;
 use crivello_common::hash::GroupHash;

@@ -1,10 +1,9 @@
 //! Models as agents that exchange facts of their groups.
 
 use super::Model;
-use crate::crawldb::ExportCursor;
 use crate::messages::{
-    Commit, Fact, GroupRole, HostScore, PRIORITY_DEFAULT, RobotsRecord, RoleRows, ToFrontier,
-    ToWorkbench,
+    Commit, ExportCursor, Fact, GroupRole, HostScore, PRIORITY_DEFAULT, ReplicaStore as _,
+    RobotsRecord, RoleRows, ToFrontier, ToWorkbench,
 };
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::{HostRow, Seen, UrlOutcome, decode_queued};

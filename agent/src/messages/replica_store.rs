@@ -1,8 +1,7 @@
 //! Store of the replication engine: traits for the rows that it reads and changes. The crawl
 //! database implements them, and so can a simulator.
 
-use crate::crawldb::ExportCursor;
-use crate::messages::{Fact, OutboxChange, RoleRows};
+use super::{Fact, OutboxChange, RoleRows};
 use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
@@ -31,14 +30,23 @@ pub trait OutboxRows {
     fn write_outbox(&self, changes: &[OutboxChange]) -> Result<(), DiskError>;
 }
 
+/// Position of an export.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExportCursor {
+    /// Index of the kind of rows that is exported.
+    pub stage: usize,
+    /// Last key that was exported in this stage; empty for none.
+    pub last: Vec<u8>,
+}
+
 /// Operations of the replication engine on the rows of groups.
 pub trait ReplicaStore {
     /// Returns the roles.
     fn roles(&mut self) -> &mut dyn RoleRows;
     /// Returns the outbox.
     fn outbox(&self) -> &dyn OutboxRows;
-    /// Schedules the hosts of a group. Another agent may have visited them until `taken_over`; zero
-    /// if their rows say when each was visited.
+    /// Schedules the hosts of a group. Another agent may have visited them until `taken_over`, so they
+    /// rest from then on; zero if their rows say when each was visited.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
@@ -48,7 +56,9 @@ pub trait ReplicaStore {
     /// # Errors
     /// [`DiskError`] if the disk fails.
     fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError>;
-    /// Begins to delete all rows of a group, step by step, also in later epochs.
+    /// Begins to delete all rows of a group, step by step, also in later epochs. No page of the group
+    /// may be in flight, and nothing may be added to it before [`Self::cancel_deletion`] until all of
+    /// its rows are deleted.
     fn delete_group(&mut self, group: GroupHash);
     /// Ends the deletion of a group, because new rows of it arrive. Returns true if it was being
     /// deleted: then some of its rows may be left.
@@ -58,10 +68,13 @@ pub trait ReplicaStore {
     fn rescan_schedule(&mut self);
     /// Returns the number of groups that are still opened, closed or deleted.
     fn n_jobs(&self) -> usize;
-    /// Returns those of `groups` with hosts on the workbench or pages in the pipeline.
+    /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, are being
+    /// dropped, or do not rest yet after a take-over.
     fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash>;
-    /// Returns the next facts of a group, about `bytes_max` bytes, and the position of the next
-    /// ones; `None` at the end.
+    /// Returns the next facts of a group, about `bytes_max` by [`Fact::weight`], and the position of
+    /// the next ones; `None` at the end. There may be none although others follow, because the rows
+    /// that are read at once are bounded. The facts are those of the last commit; commits during an
+    /// export report their own changes.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
@@ -73,6 +86,6 @@ pub trait ReplicaStore {
     ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError>;
     /// Returns true while rows are scanned for pages that only a lost archive has.
     fn is_refetching(&self) -> bool;
-    /// Sets the agents whose archives are lost.
+    /// Adds agents that are gone with their archives. Rows are scanned if there is a new one.
     fn set_lost_archives(&mut self, lost: &[AgentId]);
 }
