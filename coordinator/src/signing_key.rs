@@ -1,12 +1,10 @@
 //! The file of the coordinator's signing key, of which only its owner may know.
 
 use crate::error::CoordinatorError;
-use crivello_common::runtime::Replacement;
+use crivello_common::runtime::{read_secret, write_secret};
 use crivello_proto::signing::SigningKey;
 use data_encoding::HEXLOWER;
-use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Name of the file in a coordinator's directory.
@@ -32,8 +30,7 @@ fn parse(read: &str) -> Option<SigningKey> {
 /// Fails if the system has no random numbers, or if the file cannot be written.
 pub(crate) fn create(dir: &Path) -> io::Result<SigningKey> {
     let key = SigningKey::draw()?;
-    let secret = Replacement { mode: Some(0o600), ..Replacement::default() };
-    secret.write(&dir.join(SIGNING_KEY_FILE), |file| file.write_all(text(&key).as_bytes()))?;
+    write_secret(&dir.join(SIGNING_KEY_FILE), &text(&key))?;
     Ok(key)
 }
 
@@ -51,21 +48,19 @@ pub(crate) fn read(dir: &Path) -> Result<SigningKey, CoordinatorError> {
             path.display()
         ))
     };
-    let bytes = fs::read_to_string(&path).map_err(|error| match error.kind() {
+    let read = read_secret(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => broken("is missing".to_owned()),
         ErrorKind::InvalidData => broken("is damaged".to_owned()),
         _ => broken(format!("cannot be read: {error}")),
     })?;
-    let key = parse(&bytes).ok_or_else(|| broken("is damaged".to_owned()))?;
-    if fs::metadata(&path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0) {
-        tracing::warn!("{} can be read by other users: chmod 600 protects it", path.display());
-    }
-    Ok(key)
+    parse(&read).ok_or_else(|| broken("is damaged".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use tempfile::tempdir;
 
     #[test]

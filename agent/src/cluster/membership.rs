@@ -70,18 +70,10 @@ impl Membership {
         }
     }
 
-    /// Returns the id that was assigned to the agent of `dir`, if there is one.
-    #[must_use]
-    pub fn number_in(dir: &Path) -> Option<u32> {
+    /// Returns the [`Self::given`] of the agent of `dir`, if there is one.
+    pub fn given_in(dir: &Path) -> Option<(u32, String)> {
         let known: Self = serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()?;
-        known.given.map(|(number, _)| number)
-    }
-
-    /// Returns the id of the crawl that the agent of `dir` has joined, if there is one.
-    #[must_use]
-    pub fn crawl_in(dir: &Path) -> Option<String> {
-        let known: Self = serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()?;
-        known.given.map(|(_, crawl_id)| crawl_id)
+        known.given
     }
 
     /// Writes the file atomically.

@@ -15,7 +15,7 @@ pub fn run(args: &AcceptKeyArgs) -> Result<Exit, CliError> {
     let key = args.key.parse::<CoordinatorKey>();
     let key = key.map_err(|why| usage!("{} {why}", args.key.escape_debug()))?;
     let dir = &args.data;
-    let crawl_id = Membership::crawl_in(dir).ok_or_else(|| {
+    let (_, crawl_id) = Membership::given_in(dir).ok_or_else(|| {
         usage!("--data {}: not the directory of an agent that has joined a crawl", dir.display())
     })?;
     coordinator_key::accept(dir, &crawl_id, key)

@@ -1,10 +1,8 @@
 //! The file of a crawl's identity key, of which only its owner may know.
 
-use super::Replacement;
+use super::secret_file::{read_secret, write_secret};
 use crate::identity::{IDENTITY_KEY_FILE, IdentityKey, parse};
-use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The reason why the key of a crawl cannot be read from its file.
@@ -47,22 +45,22 @@ impl IdentityKey {
     /// [`IdentityKeyError`] if the file is missing or damaged, or belongs to another crawl.
     pub fn read(dir: &Path, crawl_id: &str) -> Result<Self, IdentityKeyError> {
         let path = dir.join(IDENTITY_KEY_FILE);
-        let text = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(IdentityKeyError::Missing(path));
+        let text = match read_secret(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                return Err(match error.kind() {
+                    ErrorKind::NotFound => IdentityKeyError::Missing(path),
+                    ErrorKind::InvalidData => IdentityKeyError::Damaged(path),
+                    _ => IdentityKeyError::Unreadable(path, error),
+                });
             }
-            Err(error) => return Err(IdentityKeyError::Unreadable(path, error)),
         };
-        let Some((key, theirs)) = std::str::from_utf8(&text).ok().and_then(parse) else {
+        let Some((key, theirs)) = parse(&text) else {
             return Err(IdentityKeyError::Damaged(path));
         };
         if theirs != crawl_id {
             let (theirs, ours) = (theirs.to_owned(), crawl_id.to_owned());
             return Err(IdentityKeyError::OtherCrawl { path, theirs, ours });
-        }
-        if fs::metadata(&path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0) {
-            tracing::warn!("{} can be read by other users: chmod 600 protects it", path.display());
         }
         Ok(key)
     }
@@ -72,15 +70,15 @@ impl IdentityKey {
     /// # Errors
     /// Errors of the file system.
     pub fn write(self, dir: &Path, crawl_id: &str) -> io::Result<()> {
-        let secret = Replacement { mode: Some(0o600), ..Replacement::default() };
-        let text = self.text(crawl_id);
-        secret.write(&dir.join(IDENTITY_KEY_FILE), |file| file.write_all(text.as_bytes()))
+        write_secret(&dir.join(IDENTITY_KEY_FILE), &self.text(crawl_id))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use tempfile::tempdir;
 
     const ID: &str = "0123456789abcdef";

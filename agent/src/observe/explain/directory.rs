@@ -28,7 +28,7 @@ pub fn explain_from_directory(
     let key = hasher.host_key(subject.host());
     let visits_max = settings.fixed.fetch.visits_max.into();
     let crawl = CrawlFacts { is_running: false, ..CrawlFacts::running(visits_max) };
-    let me = AgentId(Membership::number_in(dir).unwrap_or_default());
+    let me = AgentId(Membership::given_in(dir).map_or(0, |(id, _)| id));
     let (disk, archive) = (Arc::new(disk), dir.join("warc"));
     let lists = crate::messages::Lists::of(&settings.live);
     let sources = Sources { me, disk, rules, settings, hasher, lists, archive, shared: None };
