@@ -1,18 +1,17 @@
 //! Construction of a crawl: creates, connects and starts its threads and queues.
 
-use crate::app::cluster_session::ClusterSession;
 use crate::app::crawl::Crawl;
 use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
-use crate::cluster::{Outbox, Replication};
-use crate::engines::fetchers::{FetchSink, Fetchers};
+use crate::cluster::{ClusterSession, Outbox, Replication};
+use crate::engines::fetchers::{FetchSink, Fetchers, within_open_files};
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
 use crate::engines::writer::{KeptArchive, Stores, Writer};
 use crate::fetch::{DnsResolver, FetchContext};
-use crate::limits::{WRITER_QUEUE, results_max, visits_max};
+use crate::limits::{WRITER_QUEUE, results_max};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::{AgentMetrics, Sources};
 use crate::observe::trace_export;
@@ -28,7 +27,6 @@ use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
-use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use crossbeam::channel::bounded;
 use parking_lot::Mutex;
@@ -169,21 +167,6 @@ pub fn fetcher_runtime() -> std::io::Result<Runtime> {
         .thread_name("fetcher")
         .enable_all()
         .build()
-}
-
-/// Lowers `fetch.visits-max` if the system does not let this process open enough files.
-fn within_open_files(mut settings: Settings) -> Settings {
-    let files = open_files();
-    let wanted = settings.fixed.fetch.visits_max;
-    let most = visits_max(&settings, files);
-    if u64::from(wanted) > most {
-        settings.fixed.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
-        tracing::warn!(
-            "fetch.visits-max is {most} in this run, not {wanted}: this process may open only \
-             {files} files (see `ulimit -n`)"
-        );
-    }
-    settings
 }
 
 fn cores() -> usize {

@@ -1,6 +1,6 @@
 //! A running crawl: its state, its progress and its end.
 
-use crate::app::cluster_session::ClusterSession;
+use crate::cluster::ClusterSession;
 use crate::engines::seeding::{Seed, SeedIntake};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::AgentMetrics;
@@ -15,7 +15,6 @@ use crate::storage::crawl_dir::CrawlDir;
 use crivello_proto::v1::Progress;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -113,11 +112,7 @@ impl Crawl {
         let (Some(session), Some(runtime)) = (&self.session, &*runtime) else {
             return Err("there are no other agents".to_owned());
         };
-        // Set before the request: the view with the result may arrive before the response.
-        self.shared.lifecycle.drain_requested.store(true, Relaxed);
-        let drained = runtime.block_on(session.coordinator.drain(session.id, session.process));
-        self.shared.lifecycle.drain_requested.store(drained.is_ok(), Relaxed);
-        drained
+        runtime.block_on(session.drain(&self.shared.lifecycle))
     }
 
     /// Waits until the crawl has ended, but not longer than `timeout`.
@@ -131,14 +126,16 @@ impl Crawl {
     #[must_use]
     pub fn finish(&self) -> Report {
         self.stop();
-        while self.wait(Duration::from_secs(1)).is_none() {}
+        let end = self.shared.lifecycle.wait_for_end();
         // Closed before the parsers are joined: they end once all senders of their queue are gone.
         self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
             if let Some(exporter) = self.exporter.get() {
                 runtime.block_on(exporter.flush_with_deadline());
             }
-            self.leave(&runtime);
+            if let Some(session) = &self.session {
+                runtime.block_on(session.leave(end.how, &self.shared));
+            }
             // Tasks that still run may hold the state, which must be closed before this returns.
             runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         }
@@ -148,38 +145,11 @@ impl Crawl {
             }
         }
         // The state is marked as closed before the report: its scan of all hosts may take long.
-        let ended = self.wait(Duration::ZERO);
-        let orderly = !matches!(ended, Some(Ended::Failed | Ended::Lost));
-        if orderly
-            && let Err(error) = self
-                .home
-                .save(&self.disk, Some(self.shared.clock.now()))
-                .and_then(|()| Ok(self.disk.sync()?))
-        {
-            tracing::error!(%error, "the state cannot be marked as closed; the next run starts as \
-                                     after a crash");
+        if end.is_orderly() {
+            self.home.close(&self.disk, self.shared.clock.now());
         }
         let report = status::report(&self.shared, &self.home, &self.disk, self.seeds.counts());
         self.disk.close();
         report
-    }
-
-    /// Notifies the coordinator that this process ends. After a failure the lease just expires.
-    fn leave(&self, runtime: &Runtime) {
-        let Some(session) = &self.session else { return };
-        let back = match self.wait(Duration::ZERO) {
-            Some(Ended::Drained) => false,
-            Some(Ended::Stopped) => true,
-            _ => return,
-        };
-        let stays = self.shared.lifecycle.stays_member.load(Relaxed);
-        let fetched =
-            self.shared.page_budget.get().map(|_| self.shared.status.totals.lock().0.pages);
-        runtime.block_on(session.coordinator.leave(
-            (session.id, session.process),
-            back,
-            stays,
-            fetched,
-        ));
     }
 }

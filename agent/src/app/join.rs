@@ -3,14 +3,13 @@
 
 use crate::api;
 use crate::app::build::{Build, fetcher_runtime};
-use crate::app::cluster_session::ClusterSession;
 use crate::app::crawl::Crawl;
 use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
 use crate::cluster::joining::{self, JoinSteps};
 use crate::cluster::{
-    ClusterParts, ClusterReplication, CoordinatorClient, InboundMsg, Inbox, Joined, Joining,
-    Membership, Replication, coordinator_key,
+    ClusterParts, ClusterReplication, ClusterSession, CoordinatorClient, InboundMsg, Inbox, Joined,
+    Membership, Replication,
 };
 use crate::engines::heartbeat::{Heartbeat, Liveness, ViewFile};
 use crate::engines::ip_leases::LeaseTask;
@@ -23,8 +22,9 @@ use crate::observe::metrics::ClusterSources;
 use crate::observe::running_agent::RunningAgent;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer, PeerTrust};
 use crate::report::SeedCounts;
+use crate::storage::OpenError;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
-use crate::storage::{OpenError, check_writable};
+use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::auth::{AgentAccess, Guarded, NodeAuth};
@@ -80,21 +80,9 @@ impl Crawl {
             dir: &options.dir,
             stop,
         };
-        // An agent that cannot open its state, or write to it, must not hold a lease.
         let settings = runtime.block_on(steps.settings())?;
-        let opened = match CrawlDir::has_begun(&options.dir) {
-            true => {
-                let crawl = joining::known_crawl(&options.dir, &known)?;
-                let owner = DirOwner { crawl, disk_id: known.disk };
-                let dir = (&*options.dir, clock.now());
-                let opened = CrawlDir::open_once_released(dir, &settings, owner);
-                Some(CrawlState::open(runtime.block_on(opened)?, &settings)?)
-            }
-            false => {
-                check_writable(&options.dir)?;
-                None
-            }
-        };
+        let opened = runtime.block_on(steps.state(&known, &settings, clock.now()))?;
+        let opened = opened.map(|dir| CrawlState::open(dir, &settings)).transpose()?;
         runtime.block_on(steps.space(&settings))?;
         let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
         let (lease_sender, lease_commands) = LeaseSender::new();
@@ -111,55 +99,31 @@ impl Crawl {
             serve(options, &trust, &access, view_in_force.clone(), &inbox, &control, clock);
         let server = runtime.block_on(serving)?;
         let address = server.address();
-        let joining = Joining {
-            coordinator: options.coordinator.clone(),
-            address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
-            weight: options.weight,
-            crawl_id: opened.as_ref().map(|state| state.home.identity.crawl_id.clone()),
-            known_epoch: joining::known_epoch(&options.dir),
-            process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
-            identity_check: joining::identity_check(&options.dir, &known)?,
-        };
-        let joined = runtime.block_on(steps.join(&joining, &known))?;
-        let Joined {
-            id,
-            crawl_id,
-            identity_key,
-            leased_until,
-            lease,
-            view,
-            coordinator_key,
-            now,
-            settings: toml,
-            revision,
-        } = joined;
-        let owner = DirOwner { crawl: Some((&crawl_id, identity_key)), disk_id: known.disk };
-        let pinned = coordinator_key::pin(&options.dir, &crawl_id, coordinator_key);
-        let opened = pinned.map_err(AgentError::from).and_then(|()| {
-            trust.book.pin(coordinator_key, &crawl_id);
-            let view = trust.book.accept(view);
-            let view = view.map_err(|bad| OpenError::Refused(bad.to_string()))?;
-            access.clock.set(now);
-            joining::store_key(&options.dir, &crawl_id, identity_key)?;
-            let settings = joining::read_settings(&toml)?;
-            let state = match opened {
-                Some(state) => state,
-                None => {
-                    let dir = CrawlDir::open(&options.dir, &settings, clock.now(), Some(owner))?;
-                    CrawlState::open(dir, &settings)?
-                }
-            };
-            let archive = open_archive(&state.home, &state.disk, &settings)?;
-            known.given = Some((id.0, crawl_id.clone()));
-            known.save(&options.dir)?;
-            Ok((view, settings, state, archive))
-        });
+        let crawl_id = opened.as_ref().map(|state| state.home.identity.crawl_id.clone());
+        let advertised = options.advertise.clone().unwrap_or_else(|| address.to_string());
+        let request = steps.request(&known, crawl_id, (advertised, options.weight))?;
+        let joined = runtime.block_on(steps.join(&request, &known))?;
+        let (id, process) = (joined.id, request.process);
         // The agent's next process need not wait for the end of the lease if this one cannot start.
-        let process = joining.process;
         let leave = |_: &AgentError| {
             runtime.block_on(coordinator.leave((id, process), true, false, None));
         };
-        let (view, settings, state, archive) = opened.inspect_err(leave)?;
+        let directory = (&*options.dir, &mut known);
+        let verifiers = (&*trust.book, &*access.clock);
+        let open = |settings: &Settings, owner: DirOwner<'_>| -> Result<_, AgentError> {
+            let state = match opened {
+                Some(state) => state,
+                None => {
+                    let dir = CrawlDir::open(&options.dir, settings, clock.now(), Some(owner))?;
+                    CrawlState::open(dir, settings)?
+                }
+            };
+            let archive = open_archive(&state.home, &state.disk, settings)?;
+            Ok((state, archive))
+        };
+        let accepted = joining::accept(directory, &joined, verifiers, open);
+        let (view, settings, (state, archive)) = accepted.inspect_err(leave)?;
+        let Joined { crawl_id, leased_until, lease, settings: toml, revision, .. } = joined;
         let view_file = options.dir.join(CLUSTER_VIEW_FILE);
 
         // The first messages: the lease, and the view to which it belongs.

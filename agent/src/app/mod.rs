@@ -14,7 +14,6 @@
 //! [`messages`](crate::messages), their bounds in [`limits`](crate::limits).
 
 mod build;
-mod cluster_session;
 mod crawl;
 mod crawl_state;
 mod error;

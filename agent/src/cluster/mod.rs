@@ -23,6 +23,7 @@ mod outbound;
 mod outbox;
 mod packet_queue;
 mod replication;
+mod session;
 mod status;
 mod traced;
 mod transfers;
@@ -40,6 +41,7 @@ pub use open_commits::OpenCommits;
 pub use outbox::Outbox;
 pub use packet_queue::PacketQueue;
 pub use replication::{ClusterParts, ClusterReplication, Replication};
+pub use session::ClusterSession;
 pub use status::ClusterStatus;
 
 use bytes::Bytes;

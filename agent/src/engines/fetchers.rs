@@ -1,6 +1,7 @@
 //! The fetchers: an asynchronous runtime in which each visit is a task.
 
 use crate::fetch::{self, DnsResolver, FetchContext, Sink};
+use crate::limits::visits_max;
 use crate::messages::{
     Fetched, FetcherReply, NameRequest, Resolution, ResolveError, SchedulerQueues, Verdict, Visit,
     VisitDeadline,
@@ -9,11 +10,28 @@ use crate::report::Ended;
 use crate::shared::Shared;
 use crate::shared::panic_guard::PanicGuard;
 use crate::url_tracing::LookedUp;
+use crivello_common::config::Settings;
 use crivello_common::hash::HostKey;
+use crivello_common::runtime::open_files;
 use crivello_common::time::{Clock, Timestamp};
 use crossbeam::channel::Sender;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Lowers `fetch.visits-max` if the system does not let this process open enough files.
+pub fn within_open_files(mut settings: Settings) -> Settings {
+    let files = open_files();
+    let wanted = settings.fixed.fetch.visits_max;
+    let most = visits_max(&settings, files);
+    if u64::from(wanted) > most {
+        settings.fixed.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
+        tracing::warn!(
+            "fetch.visits-max is {most} in this run, not {wanted}: this process may open only \
+             {files} files (see `ulimit -n`)"
+        );
+    }
+    settings
+}
 
 /// Sends the results of visits to the parsers and to the scheduler.
 pub struct FetchSink {

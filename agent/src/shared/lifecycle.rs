@@ -38,6 +38,13 @@ pub struct RunEnd {
     pub failure: Option<String>,
 }
 
+impl RunEnd {
+    /// Returns true if everything is committed, and this process was a member until its end.
+    pub const fn is_orderly(&self) -> bool {
+        !matches!(self.how, Ended::Failed | Ended::Lost)
+    }
+}
+
 impl Lifecycle {
     /// Creates the lifecycle of a run that begins at `now`; the last one was closed at `closed_at`.
     #[must_use]
@@ -86,6 +93,17 @@ impl Lifecycle {
             self.ended.wait_for(&mut end, timeout);
         }
         end.clone()
+    }
+
+    /// Waits until the run has ended. Returns its result.
+    pub fn wait_for_end(&self) -> RunEnd {
+        let mut end = self.end.lock();
+        loop {
+            if let Some(end) = &*end {
+                return end.clone();
+            }
+            self.ended.wait(&mut end);
+        }
     }
 }
 

@@ -323,11 +323,21 @@ impl CrawlDir {
         Ok(())
     }
 
+    /// Marks the state as closed in an orderly way. A failure is logged: then the next run starts as
+    /// after a crash.
+    pub fn close(&self, disk: &Database, now: Timestamp) {
+        let closed = self.save(disk, Some(now)).and_then(|()| Ok(disk.sync()?));
+        if let Err(error) = closed {
+            tracing::error!(%error, "the state cannot be marked as closed; the next run starts as \
+                                     after a crash");
+        }
+    }
+
     /// Stores the identity, and the time at which the state was closed in an orderly way.
     ///
     /// # Errors
     /// [`OpenError`] if the disk fails.
-    pub fn save(&self, disk: &Database, closed_at: Option<Timestamp>) -> Result<(), OpenError> {
+    fn save(&self, disk: &Database, closed_at: Option<Timestamp>) -> Result<(), OpenError> {
         let identity = serde_json::to_vec(&self.identity)
             .map_err(|e| OpenError::Broken(format!("cannot encode the crawl's identity: {e}")))?;
         let mut batch = Batch::default();
