@@ -5,7 +5,7 @@ use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
 use crate::cluster::{ClusterSession, Outbox, Replication};
 use crate::engines::fetchers::{FetchSink, Fetchers, within_open_files};
-use crate::engines::ip_leases::LeaseTask;
+use crate::engines::ip_leases::{LeaseQueue, LeaseTask};
 use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
@@ -50,7 +50,7 @@ impl Build {
         runtime: &Runtime,
         seeds: SeedCounts,
         session: Option<ClusterSession>,
-        lease_task: Option<LeaseTask>,
+        lease_queue: Option<LeaseQueue>,
         replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, state, archive } = self;
@@ -96,8 +96,16 @@ impl Build {
         });
 
         let workbench = Workbench::new(&settings, hasher, clock.now(), home.is_unclean());
-        let lease_sender =
-            lease_task.map(|task| task.open(runtime, shared.clone(), queues.clone()));
+        let lease_task = lease_queue.map(|queue| LeaseTask {
+            queue,
+            strategy: shared.settings.cluster.strategy,
+            hasher,
+            clock,
+            live: shared.live.clone(),
+            measured: shared.measured.clone(),
+            workbench: queues.clone(),
+        });
+        let lease_sender = lease_task.map(|task| task.start(runtime));
         let writer = to_writer.clone();
         let scheduler =
             Scheduler::new(shared.clone(), queues.clone(), workbench, writer, lease_sender);
@@ -124,13 +132,19 @@ impl Build {
         let parsers = (0..n_parsers).map(parser).collect();
         let threads = start_threads(&shared.lifecycle, writer, scheduler, parsers);
         let threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
-        runtime.spawn(trace_export::collect(shared.clone()));
+        runtime.spawn(trace_export::collect(shared.lifecycle.clone(), shared.tracer.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());
         Ok(Crawl {
             home,
             disk,
-            seeds: SeedIntake::new(shared.clone(), rules.clone(), to_writer, seeds),
+            seeds: SeedIntake::new(
+                shared.lifecycle.clone(),
+                shared.pipeline.clone(),
+                rules.clone(),
+                to_writer,
+                seeds,
+            ),
             rules,
             queues,
             shared,

@@ -12,7 +12,7 @@ use crate::cluster::{
     Membership, Replication,
 };
 use crate::engines::heartbeat::{Heartbeat, Liveness, ViewFile};
-use crate::engines::ip_leases::LeaseTask;
+use crate::engines::ip_leases::LeaseQueue;
 use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::engines::writer::open_archive;
 use crate::limits::ARRIVALS_QUEUE;
@@ -141,7 +141,7 @@ impl Crawl {
         };
         let build = Build { settings, clock, state, archive };
         let (status, for_member) = (control.status.clone(), outgoing.clone());
-        let lease_task = LeaseTask {
+        let lease_queue = LeaseQueue {
             me: id,
             commands: lease_commands,
             sender: lease_sender.clone(),
@@ -152,7 +152,7 @@ impl Crawl {
             &runtime,
             SeedCounts::default(),
             Some(session),
-            Some(lease_task),
+            Some(lease_queue),
             move |shared, outbox| {
                 let outgoing = for_member;
                 let parts = ClusterParts {

@@ -59,12 +59,13 @@ impl Heartbeat {
     /// Runs until it is dropped.
     pub async fn run(self) {
         let this = Arc::new(self);
+        let Shared { status, pipeline, clock, .. } = &this.shared;
         tokio::join!(
             this.beat(),
             this.watch(),
             this.renew_peer_leases(),
             this.watch_settings(),
-            this.liveness.watch(&this.shared),
+            this.liveness.watch(status, pipeline, *clock),
             this.view_file.keep(this.views.clone(), &this.book),
         );
     }

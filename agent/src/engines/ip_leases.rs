@@ -8,9 +8,11 @@ use crate::cluster::{InboundMsg, Inbox};
 use crate::ip_leases::IpLeaseExchange;
 use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
 use crate::peers::{Outgoing, PeerReply};
-use crate::shared::Shared;
-use crivello_common::assignment::Owners;
-use crivello_common::time::Timestamp;
+use crate::shared::live_settings::LiveSettings;
+use crate::shared::measurements::Measurements;
+use crivello_common::assignment::{Owners, StrategyKind};
+use crivello_common::identity::KeyedHasher;
+use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,8 +25,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// Pause between two counts of the granted leases.
 const COUNT_EVERY: Duration = Duration::from_millis(200);
 
-/// Task that manages the IP leases, with its queue.
-pub struct LeaseTask {
+/// Queue of the task that manages the IP leases, and its connections with other agents.
+pub struct LeaseQueue {
     pub me: AgentId,
     pub commands: mpsc::UnboundedReceiver<LeaseCommand>,
     pub sender: LeaseSender,
@@ -32,42 +34,42 @@ pub struct LeaseTask {
     pub inbox: Inbox,
 }
 
+/// Task that manages the IP leases.
+pub struct LeaseTask {
+    pub queue: LeaseQueue,
+    pub strategy: StrategyKind,
+    pub hasher: KeyedHasher,
+    pub clock: Clock,
+    pub live: Arc<LiveSettings>,
+    pub measured: Arc<Measurements>,
+    pub workbench: Arc<SchedulerQueues>,
+}
+
 impl LeaseTask {
     /// Starts the task; it ends with the runtime. Returns the sender to its queue.
-    pub fn open(
-        self,
-        runtime: &Runtime,
-        shared: Shared,
-        workbench: Arc<SchedulerQueues>,
-    ) -> LeaseSender {
-        let sender = self.sender.clone();
-        let leases = IpLeaseExchange::new(
-            self.me,
-            shared.hasher,
-            shared.live.latest().live.politeness.ip_delay,
-        );
-        runtime.spawn(
-            Task { queue: self, leases, shared, workbench, counted_at: Timestamp::ZERO }.run(),
-        );
+    pub fn start(self, runtime: &Runtime) -> LeaseSender {
+        let sender = self.queue.sender.clone();
+        let ip_delay = self.live.latest().live.politeness.ip_delay;
+        let leases = IpLeaseExchange::new(self.queue.me, self.hasher, ip_delay);
+        runtime.spawn(Task { parts: self, leases, counted_at: Timestamp::ZERO }.run());
         sender
     }
 }
 
+/// The running task.
 struct Task {
-    queue: LeaseTask,
+    parts: LeaseTask,
     leases: IpLeaseExchange,
-    shared: Shared,
-    workbench: Arc<SchedulerQueues>,
     counted_at: Timestamp,
 }
 
 impl Task {
     async fn run(mut self) {
         loop {
-            let now = self.shared.clock.now();
+            let now = self.parts.clock.now();
             let pause =
                 self.leases.next_time().map_or(PAUSE_MAX, |at| at.since(now).min(PAUSE_MAX));
-            match tokio::time::timeout(pause, self.queue.commands.recv()).await {
+            match tokio::time::timeout(pause, self.parts.queue.commands.recv()).await {
                 Ok(Some(command)) => {
                     self.apply_settings();
                     self.on_command(command);
@@ -75,27 +77,27 @@ impl Task {
                 Ok(None) => return,
                 Err(_) => {}
             }
-            while let Ok(command) = self.queue.commands.try_recv() {
+            while let Ok(command) = self.parts.queue.commands.try_recv() {
                 self.on_command(command);
             }
             self.apply_settings();
-            let now = self.shared.clock.now();
+            let now = self.parts.clock.now();
             self.leases.tick(now);
             self.send_pending(now);
             if now.since(self.counted_at) >= COUNT_EVERY {
                 self.counted_at = now;
-                self.shared.measured.ip_leases_lent.store(self.leases.lent() as u64, Relaxed);
+                self.parts.measured.ip_leases_lent.store(self.leases.lent() as u64, Relaxed);
             }
         }
     }
 
     /// Applies the `ip-delay` of the latest settings.
     fn apply_settings(&mut self) {
-        self.leases.set_ip_delay(self.shared.live.latest().live.politeness.ip_delay);
+        self.leases.set_ip_delay(self.parts.live.latest().live.politeness.ip_delay);
     }
 
     fn on_command(&mut self, command: LeaseCommand) {
-        let now = self.shared.clock.now();
+        let now = self.parts.clock.now();
         match command {
             LeaseCommand::Requests(requests) => {
                 for request in requests {
@@ -122,8 +124,8 @@ impl Task {
             }
             LeaseCommand::PeerRobots(request) => {
                 // If the queue is full, the request is dropped, and that answers it.
-                let _ = self.workbench.remote_robots.from_peers.push(request);
-                self.workbench.wake();
+                let _ = self.parts.workbench.remote_robots.from_peers.push(request);
+                self.parts.workbench.wake();
             }
             LeaseCommand::Sent { to, id, delivery } => self.leases.on_delivery(to, id, delivery),
         }
@@ -131,11 +133,11 @@ impl Task {
 
     fn on_view(&mut self, view: Arc<View>) {
         let epoch = view.epoch;
-        match Owners::new(self.shared.settings.cluster.strategy, view) {
+        match Owners::new(self.parts.strategy, view) {
             Ok(owners) if epoch > self.leases.epoch() => {
                 self.leases.on_view(Arc::new(owners));
-                self.workbench.lease_events.push(LeaseEvent::Epoch(epoch));
-                self.workbench.wake();
+                self.parts.workbench.lease_events.push(LeaseEvent::Epoch(epoch));
+                self.parts.workbench.wake();
             }
             // Ownership has checked the view before.
             _ => tracing::error!(epoch, "invalid view received; keeping the current IP leases"),
@@ -146,15 +148,16 @@ impl Task {
         let notices = self.leases.take_notices();
         if !notices.is_empty() {
             for notice in notices {
-                self.workbench.lease_events.push(LeaseEvent::Notice(notice));
+                self.parts.workbench.lease_events.push(LeaseEvent::Notice(notice));
             }
-            self.workbench.wake();
+            self.parts.workbench.wake();
         }
         let epoch = self.leases.epoch();
         for (to, batch) in self.leases.take_batches(now) {
             let id = batch.id;
-            let (outgoing, inbox) = (self.queue.outgoing.clone(), self.queue.inbox.clone());
-            let sender = self.queue.sender.clone();
+            let (outgoing, inbox) =
+                (self.parts.queue.outgoing.clone(), self.parts.queue.inbox.clone());
+            let sender = self.parts.queue.sender.clone();
             tokio::spawn(async move {
                 let reply = outgoing.exchange_ip_leases(to, epoch, batch).await;
                 let delivery = match reply {

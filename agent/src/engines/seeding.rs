@@ -4,7 +4,8 @@ use crate::messages::{Found, LinkKind, WriterMsg};
 use crate::process::RulesInForce;
 use crate::process::links::LinkRules;
 use crate::report::SeedCounts;
-use crate::shared::Shared;
+use crate::shared::lifecycle::Lifecycle;
+use crate::shared::pipeline::PipelineBudget;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, Family, OpenError, keys};
 use crivello_common::discard::{Discard, DiscardTally};
@@ -12,6 +13,7 @@ use crivello_common::hash::UrlKey;
 use crivello_common::url::CrawlUrl;
 use crossbeam::channel::Sender;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Number of seeds sent at once.
@@ -33,7 +35,8 @@ pub enum Seed {
 
 /// Intake of the seeds of a crawl that runs alone.
 pub struct SeedIntake {
-    shared: Shared,
+    lifecycle: Arc<Lifecycle>,
+    pipeline: Arc<PipelineBudget>,
     rules: RulesInForce,
     writer: Sender<WriterMsg>,
     counts: Mutex<SeedCounts>,
@@ -42,12 +45,13 @@ pub struct SeedIntake {
 impl SeedIntake {
     /// Creates an intake that sends seeds to the writer, with the `counts` of those already known.
     pub fn new(
-        shared: Shared,
+        lifecycle: Arc<Lifecycle>,
+        pipeline: Arc<PipelineBudget>,
         rules: RulesInForce,
         writer: Sender<WriterMsg>,
         counts: SeedCounts,
     ) -> Self {
-        Self { shared, rules, writer, counts: Mutex::new(counts) }
+        Self { lifecycle, pipeline, rules, writer, counts: Mutex::new(counts) }
     }
 
     /// Returns the number of seeds accepted and refused so far.
@@ -59,14 +63,14 @@ impl SeedIntake {
     /// complete.
     pub fn take(&self, seeds: impl Iterator<Item = Seed>) -> bool {
         // A crawl that waits for more seeds never ends: it stops unless all were accepted.
-        let stop = self.shared.lifecycle.stop.clone().drop_guard();
+        let stop = self.lifecycle.stop.clone().drop_guard();
         let (mut found, mut refused) = (Vec::new(), DiscardTally::default());
         let mut counts = self.counts();
         let known = counts.taken;
         let mut complete = true;
         for seed in seeds {
             match seed {
-                _ if self.shared.lifecycle.is_stopping() => complete = false,
+                _ if self.lifecycle.is_stopping() => complete = false,
                 Seed::Cut => complete = false,
                 Seed::Pause => self.send(&mut found, &mut refused, counts),
                 Seed::Url(url) => match self.rules.load().admit(url.clone(), 0, LinkKind::Page) {
@@ -104,9 +108,8 @@ impl SeedIntake {
             return;
         }
         *self.counts.lock() = counts;
-        let Shared { pipeline, lifecycle, .. } = &self.shared;
-        while !pipeline.wait_for_seeds(LOOK_UP) && !lifecycle.is_over() {}
-        pipeline.enter_seeds();
+        while !self.pipeline.wait_for_seeds(LOOK_UP) && !self.lifecycle.is_over() {}
+        self.pipeline.enter_seeds();
         let seeds = WriterMsg::Found(std::mem::take(found), Box::new(std::mem::take(refused)));
         let _ = self.writer.send(seeds);
     }

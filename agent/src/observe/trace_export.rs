@@ -1,7 +1,7 @@
 //! Export of spans to a collector: OTLP over gRPC.
 
 use crate::limits::SPANS_A_CALL;
-use crate::shared::Shared;
+use crate::shared::lifecycle::Lifecycle;
 use crate::url_tracing::{Span, Stage, Tracer, Value};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
@@ -98,10 +98,10 @@ fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
 }
 
 /// Collects spans from the tracer's queue until the crawl is over.
-pub async fn collect(shared: Shared) {
-    while !shared.lifecycle.is_over() {
-        let _ = tokio::time::timeout(COLLECT_EVERY, shared.tracer.filling()).await;
-        shared.tracer.collect();
+pub async fn collect(lifecycle: Arc<Lifecycle>, tracer: Arc<Tracer>) {
+    while !lifecycle.is_over() {
+        let _ = tokio::time::timeout(COLLECT_EVERY, tracer.filling()).await;
+        tracer.collect();
     }
 }
 

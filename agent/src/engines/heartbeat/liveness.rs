@@ -1,8 +1,9 @@
 //! Liveness reported in heartbeats: progress of the engines, and other agents that this agent cannot
 //! reach.
 
-use crate::shared::Shared;
-use crivello_common::time::Timestamp;
+use crate::shared::pipeline::PipelineBudget;
+use crate::shared::status::CrawlStatus;
+use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, View};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -26,20 +27,18 @@ pub struct Liveness {
 
 impl Liveness {
     /// Observes the engines. Never returns. On a full disk none of them makes progress.
-    pub async fn watch(&self, shared: &Shared) {
-        let status = &shared.status;
+    pub async fn watch(&self, status: &CrawlStatus, pipeline: &PipelineBudget, clock: Clock) {
         let rounds = || [&status.writer_rounds, &status.scheduler_rounds, &status.results];
         let mut seen = rounds().map(|rounds| rounds.load(Relaxed));
         let mut still = [Duration::ZERO; 3];
-        let mut checked_at = shared.clock.now();
+        let mut checked_at = clock.now();
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
-            let now = shared.clock.now();
+            let now = clock.now();
             // While the whole process is suspended, its engines are not stuck.
             let passed = now.since(checked_at).min(2 * CHECK_INTERVAL);
             checked_at = now;
             let disk_full = status.disk_full.load(Relaxed);
-            let pipeline = &shared.pipeline;
             // The parsers have nothing to do, or wait for the writer.
             let is_parsed = pipeline.pages().0 == 0 || !pipeline.has_room();
             let may_rest = [false, false, is_parsed];
@@ -95,31 +94,26 @@ impl Liveness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawldb::Totals;
-    use crivello_common::config::Settings;
-    use crivello_common::identity::KeyedHasher;
-    use crivello_common::time::Clock;
     use std::sync::Arc;
 
     #[tokio::test]
     async fn engines_that_stand_still_are_noticed_and_idle_ones_are_not() {
         let clock = Clock::start();
-        let crawl = ("crawl", KeyedHasher::with_public_key());
-        let shared = Shared::new(&Settings::default(), clock, crawl, Totals::default(), None);
+        let status = Arc::<CrawlStatus>::default();
+        let pipeline = Arc::<PipelineBudget>::default();
         let liveness = Arc::new(Liveness::default());
         liveness.stalled_ms.store(1_999, Relaxed);
         assert_eq!(liveness.stalled(), Duration::ZERO, "a short pause is reported");
         liveness.stalled_ms.store(2_000, Relaxed);
         assert_eq!(liveness.stalled(), Duration::from_secs(2));
         // One engine makes rounds, as it does ten times a second when it is idle; the other none.
-        let (watched, of) = (liveness.clone(), shared.clone());
-        let watch = tokio::spawn(async move { watched.watch(&of).await });
+        let (watched, of, pages) = (liveness.clone(), status.clone(), pipeline.clone());
+        let watch = tokio::spawn(async move { watched.watch(&of, &pages, clock).await });
         let run = |engines: usize, of: Duration| {
-            let shared = shared.clone();
+            let status = status.clone();
             async move {
                 let begun = clock.now();
                 while clock.now().since(begun) < of {
-                    let status = &shared.status;
                     let all = [&status.writer_rounds, &status.scheduler_rounds, &status.results];
                     for rounds in &all[..engines] {
                         rounds.fetch_add(1, Relaxed);
@@ -133,12 +127,12 @@ mod tests {
         run(2, 4 * CHECK_INTERVAL).await;
         assert_eq!(liveness.stalled(), Duration::ZERO, "an idle agent counts as stuck");
         // A page waits for the parsers, and none of them makes progress.
-        shared.pipeline.enter(1);
+        pipeline.enter(1);
         run(2, REPORTED_FROM + 8 * CHECK_INTERVAL).await;
         assert!(liveness.stalled() >= REPORTED_FROM, "parsers that are stuck are not noticed");
         run(3, 4 * CHECK_INTERVAL).await;
         assert_eq!(liveness.stalled(), Duration::ZERO, "busy parsers count as stuck");
-        shared.status.disk_full.store(true, Relaxed);
+        status.disk_full.store(true, Relaxed);
         run(3, REPORTED_FROM + 8 * CHECK_INTERVAL).await;
         assert!(liveness.stalled() >= REPORTED_FROM, "a full disk is not noticed");
         watch.abort();
