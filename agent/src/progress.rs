@@ -57,7 +57,6 @@ pub struct Evidence {
 impl Evidence {
     /// Returns the bottleneck: the first that holds, from what stops everything to what merely
     /// slows the crawl.
-    #[must_use]
     pub const fn pace(&self) -> Bottleneck {
         let (e, h) = (self, self.hosts);
         if e.stopping {

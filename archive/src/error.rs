@@ -63,7 +63,6 @@ pub enum ArchiveError {
 
 impl ArchiveError {
     /// Returns true if a retry can succeed once there is space on the disk.
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }

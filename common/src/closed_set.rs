@@ -22,7 +22,6 @@ macro_rules! closed_set {
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// Returns the name.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -35,8 +34,7 @@ macro_rules! closed_set {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }
 
-            /// Returns the number stored on disk.
-            #[must_use]
+            /// Returns the number that is stored on disk, or from which that on the wire follows.
             pub const fn code(self) -> u8 {
                 self as u8
             }

@@ -93,7 +93,6 @@ closed_set! {
 impl Discard {
     /// Returns true if a URL that is refused for this reason is not marked as seen: there may be
     /// room for it when it is found again, or another page may link to it.
-    #[must_use]
     pub const fn is_for_now(self) -> bool {
         matches!(
             self,
@@ -106,7 +105,6 @@ impl Discard {
     }
 
     /// Returns a short description of the reason.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Unparsable => "not a valid URL",
@@ -185,7 +183,6 @@ impl DiscardTally {
     }
 
     /// Returns the count of `reason`.
-    #[must_use]
     pub fn get(&self, reason: Discard) -> u64 {
         self.0[reason as usize]
     }

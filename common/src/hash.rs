@@ -14,7 +14,6 @@ macro_rules! hash_name {
 
         impl $name {
             /// Returns eight big-endian bytes, as in keys on disk.
-            #[must_use]
             pub const fn to_bytes(self) -> [u8; 8] {
                 self.0.to_be_bytes()
             }

@@ -77,13 +77,11 @@ impl IdentityKey {
     }
 
     /// Returns the secret, to be sent to a member of the crawl.
-    #[must_use]
     pub const fn to_bytes(self) -> [u8; LEN] {
         self.0
     }
 
     /// Returns the proof that a node has this key of the crawl with this id.
-    #[must_use]
     pub fn check(self, crawl_id: &str) -> IdentityCheck {
         sip128::SipHasher13::new_with_key(&self.subkey("check"))
             .hash(crawl_id.as_bytes())
@@ -169,32 +167,27 @@ impl KeyedHasher {
     }
 
     /// Returns the hash of a host's group. The host must be in normal form.
-    #[must_use]
     pub fn group(&self, host: &str) -> GroupHash {
         GroupHash(hash(self.group, group_name(host, self.assign_by).as_bytes()))
     }
 
     /// Returns the hash of a host name in normal form.
-    #[must_use]
     pub fn host(&self, host: &str) -> HostHash {
         HostHash(hash(self.host, host.as_bytes()))
     }
 
     /// Returns the key of a host in normal form.
-    #[must_use]
     pub fn host_key(&self, host: &str) -> HostKey {
         HostKey { group: self.group(host), host: self.host(host) }
     }
 
     /// Returns the hash of a URL.
-    #[must_use]
     pub fn url(&self, url: &CrawlUrl) -> UrlHash {
         UrlHash(hash(self.url, url.as_str().as_bytes()))
     }
 
     /// Returns the hash by which an IP address is assigned to the agent that grants its leases. It
     /// is no group's hash, except by chance.
-    #[must_use]
     pub fn address(&self, address: IpAddr) -> GroupHash {
         GroupHash(match address {
             IpAddr::V4(address) => hash(self.address, &address.octets()),
@@ -203,7 +196,6 @@ impl KeyedHasher {
     }
 
     /// Returns the hash of a payload: HighwayHash (Alakuijala, Cox and Wassenberg 2016) of 128 bits.
-    #[must_use]
     pub fn content(&self, payload: &[u8]) -> ContentDigest {
         let [low, high] = HighwayHasher::new(self.content).hash128(payload);
         (u128::from(high) << 64 | u128::from(low)).to_le_bytes()

@@ -34,7 +34,6 @@ closed_set! {
 
 impl ObstacleKind {
     /// Returns true if the crawl cannot end while the obstacle is there and nobody acts.
-    #[must_use]
     pub const fn blocks_end(self) -> bool {
         !matches!(self, Self::Copying | Self::FewCopies | Self::NeverReady)
     }
@@ -60,7 +59,6 @@ pub struct Obstacle {
 impl Obstacle {
     /// Returns the obstacle in words, with what a person can do. `name` returns the name of an
     /// agent.
-    #[must_use]
     pub fn describe(&self, name: impl Fn(AgentId) -> String) -> String {
         let agent = name(self.agent);
         let others: Vec<String> = self.others.iter().copied().map(&name).collect();

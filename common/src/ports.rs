@@ -75,13 +75,11 @@ impl PortPolicy {
     }
 
     /// Returns true if `port` may be contacted.
-    #[must_use]
     pub fn admits(&self, port: u16) -> bool {
         matches!(port, 80 | 443) || self.denied.binary_search(&port).is_err()
     }
 
     /// Returns the ports that are not contacted, in ascending order.
-    #[must_use]
     pub fn denied(&self) -> &[u16] {
         &self.denied
     }

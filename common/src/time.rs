@@ -19,7 +19,6 @@ impl Timestamp {
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
@@ -35,7 +34,6 @@ impl Timestamp {
     }
 
     /// Returns whole seconds since 1970.
-    #[must_use]
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000
     }
@@ -108,14 +106,12 @@ impl Clock {
     }
 
     /// Returns the current time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.wall + monotonic().saturating_sub(self.origin)
     }
 
     /// Returns the [`Instant`] that corresponds to `at`, for timers; the current one if `at` is in
     /// the past.
-    #[must_use]
     #[expect(clippy::disallowed_methods, reason = "only this module reads the clocks")]
     pub fn instant(&self, at: Timestamp) -> Instant {
         let now = Instant::now();

@@ -110,7 +110,6 @@ impl ByteSize {
     }
 
     /// Returns the size as `usize`, saturating.
-    #[must_use]
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }

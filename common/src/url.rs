@@ -45,7 +45,6 @@ closed_set! {
 
 impl Scheme {
     /// Returns 80 or 443.
-    #[must_use]
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -65,7 +64,6 @@ pub struct Origin {
 
 impl Origin {
     /// Returns `http://host:port`. The port is omitted if it is the scheme's default.
-    #[must_use]
     pub fn on_host(self, host: &str) -> String {
         let scheme = self.scheme.name();
         if self.port == self.scheme.default_port() {
@@ -169,31 +167,26 @@ impl CrawlUrl {
     }
 
     /// Returns the whole URL.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Returns the host name, or the address of an IP-literal host (IPv6 in brackets).
-    #[must_use]
     pub fn host(&self) -> &str {
         &self.text[Range { start: self.host_start as usize, end: self.host_end as usize }]
     }
 
     /// Returns scheme and port.
-    #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
     /// Returns path and query, starting with `/`.
-    #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.text[self.path_start as usize..]
     }
 
     /// Returns the path without the query.
-    #[must_use]
     pub fn path(&self) -> &str {
         let rest = self.path_and_query();
         rest.split_once('?').map_or(rest, |(path, _)| path)

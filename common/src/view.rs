@@ -64,6 +64,7 @@ closed_set! {
 
 /// An agent in a view.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Agent {
     /// Id of the agent.
     pub id: AgentId,
@@ -94,6 +95,7 @@ pub struct Agent {
 
 /// A numbered list of all known agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct View {
     /// Number of the view. It increases with every change.
     pub epoch: u64,
@@ -141,13 +143,11 @@ impl View {
     }
 
     /// Returns the agent with this id.
-    #[must_use]
     pub fn agent(&self, id: AgentId) -> Option<&Agent> {
         self.agents.iter().find(|a| a.id == id)
     }
 
     /// Returns the agent with this name, or else with this id in decimal.
-    #[must_use]
     pub fn find(&self, name_or_id: &str) -> Option<&Agent> {
         let by_id = || self.agent(AgentId(name_or_id.parse().ok()?));
         self.agents.iter().find(|agent| agent.name == name_or_id).or_else(by_id)
@@ -160,13 +160,11 @@ impl View {
 
     /// Returns a number that differs, almost certainly, between different views. It tells apart two
     /// views with the same epoch, within one version of the program.
-    #[must_use]
     pub fn digest(&self) -> u64 {
         xxh3_64(format!("{self:?}").as_bytes())
     }
 
     /// Returns true if the agent is in the view and not dead.
-    #[must_use]
     pub fn is_alive(&self, id: AgentId) -> bool {
         self.living().any(|agent| agent.id == id)
     }
@@ -203,7 +201,6 @@ impl View {
     }
 
     /// Returns the lowest slot at which a new agent of this weight fits.
-    #[must_use]
     pub fn free_slot(&self, weight: u16) -> Option<u16> {
         let fits = |slot: u16| {
             let end = usize::from(slot) + usize::from(weight);
@@ -218,14 +215,12 @@ impl View {
 impl Agent {
     /// Returns true if a connection with this certificate, or with none, may be one of the agent. An
     /// agent without certificates joined without TLS and is bound to none.
-    #[must_use]
     pub fn is_bound_to(&self, certificate: Option<CertificateId>) -> bool {
         self.certificates.is_empty()
             || certificate.is_some_and(|shown| self.certificates.contains(&shown))
     }
 
     /// Returns the slots of the agent.
-    #[must_use]
     pub fn slots(&self) -> std::ops::Range<usize> {
         usize::from(self.slot)..usize::from(self.slot) + usize::from(self.weight)
     }

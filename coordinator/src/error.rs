@@ -13,7 +13,6 @@ pub enum CoordinatorError {
 
 impl CoordinatorError {
     /// True if the request is invalid.
-    #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Refused(_))
     }

@@ -114,7 +114,6 @@ impl Coordinator {
     }
 
     /// Returns a client for use in the same process. It needs no token.
-    #[must_use]
     pub fn local_client(&self) -> LocalCoordinator {
         let service = CoordinatorServer::from_arc(Arc::clone(&self.rpc))
             .max_encoding_message_size(RESPONSE_SIZE_MAX);
@@ -122,37 +121,31 @@ impl Coordinator {
     }
 
     /// Returns the listening address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Returns the public key by which agents verify views and tickets.
-    #[must_use]
     pub fn key(&self) -> CoordinatorKey {
         self.rpc.signer.key().public()
     }
 
     /// Returns the crawl's id.
-    #[must_use]
     pub fn crawl_id(&self) -> &str {
         &self.rpc.crawl_id
     }
 
     /// Source of the metrics, for [`metrics::render`](crate::metrics::render).
-    #[must_use]
     pub const fn meter(&self) -> &CoordinatorMetrics {
         &self.meter
     }
 
     /// True if the crawl existed before this start.
-    #[must_use]
     pub const fn resumed(&self) -> bool {
         self.resumed
     }
 
     /// Returns the current run state of the crawl.
-    #[must_use]
     pub fn run(&self) -> RunState {
         self.rpc.membership.views.borrow().run
     }

@@ -1,9 +1,10 @@
 //! The file of the coordinator's signing key, of which only its owner may know.
 
 use crate::error::CoordinatorError;
-use crivello_common::runtime::{read_secret, write_secret};
+use crivello_common::runtime::{warn_if_exposed, write_secret};
 use crivello_proto::signing::SigningKey;
 use data_encoding::HEXLOWER;
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -48,18 +49,19 @@ pub(crate) fn read(dir: &Path) -> Result<SigningKey, CoordinatorError> {
             path.display()
         ))
     };
-    let read = read_secret(&path).map_err(|error| match error.kind() {
+    let read = fs::read_to_string(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => broken("is missing".to_owned()),
         ErrorKind::InvalidData => broken("is damaged".to_owned()),
         _ => broken(format!("cannot be read: {error}")),
     })?;
-    parse(&read).ok_or_else(|| broken("is damaged".to_owned()))
+    let key = parse(&read).ok_or_else(|| broken("is damaged".to_owned()))?;
+    warn_if_exposed(&path);
+    Ok(key)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use tempfile::tempdir;
 

@@ -46,7 +46,8 @@ const RATES: [(&str, Counter); 3] = [
 ];
 
 /// Numbers about pages that are fetched again, with their names in the JSON.
-const RECRAWL: [(&str, RecrawlCounter); 6] = [
+const RECRAWL: [(&str, RecrawlCounter); 7] = [
+    ("new", |r| r.new),
     ("scheduled", |r| r.scheduled),
     ("queued", |r| r.queued),
     ("changed", |r| r.changed),
@@ -183,6 +184,11 @@ impl Found<'_> {
         for (name, number) in RECRAWL {
             totals[name] = self.recrawls().map(number).sum::<u64>().into();
         }
+        let late = self
+            .recrawls()
+            .filter_map(|r| r.lateness)
+            .fold(None, |most: Option<f64>, late| Some(most.map_or(late, |most| most.max(late))));
+        totals["lateness"] = late.into();
         totals
     }
 

@@ -65,13 +65,11 @@ impl Dashboard {
     }
 
     /// Returns the listening address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.at
     }
 
     /// Returns the scheme of its URL.
-    #[must_use]
     pub const fn scheme(&self) -> &'static str {
         if self.options.https.is_some() { "https" } else { "http" }
     }

@@ -31,20 +31,17 @@ impl Expression {
     }
 
     /// Returns the text that was compiled.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the type of the result.
-    #[must_use]
     pub fn value_type(&self) -> ValueType {
         self.tree.value_type()
     }
 
     /// Returns the indexes of the fields that the expression names, in ascending order. The
     /// evaluation reads no other field.
-    #[must_use]
     pub fn fields_used(&self) -> &[usize] {
         &self.fields_used
     }
@@ -99,7 +96,6 @@ impl Expression {
     /// Returns the smallest part of the expression that alone made it false: of `a && b` the side
     /// that is false, of `!(a || b)` the side that is true. Returns `None` if the expression is not
     /// false. This is for explanations, not for each link: it evaluates parts several times.
-    #[must_use]
     pub fn reason_for_false<R: FieldReader + ?Sized>(&self, record: &R) -> Option<FalseReason<'_>> {
         let Tree::Bool(node) = &self.tree else { return None };
         if node.eval(record) != Ok(false) {

@@ -31,7 +31,6 @@ pub struct MemoryBound {
 
 impl MemoryBound {
     /// Returns the bound for an input of `len` bytes.
-    #[must_use]
     pub const fn of(self, len: usize) -> usize {
         self.base + self.per_byte * len
     }

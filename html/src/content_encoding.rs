@@ -47,7 +47,6 @@ pub enum DecodeProblem {
 
 impl DecodeProblem {
     /// Returns the name used in reports and metrics.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::UnknownCoding(_) => "unknown-coding",

@@ -73,13 +73,11 @@ closed_set! {
 
 impl LinkSource {
     /// Returns true for an entry of a sitemap or a feed.
-    #[must_use]
     pub const fn is_entry(self) -> bool {
         matches!(self, Self::Sitemap | Self::Feed)
     }
 
     /// Returns the value of `link.kind` in expressions.
-    #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Anchor | Self::Area => "anchor",

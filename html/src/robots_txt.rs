@@ -25,14 +25,12 @@ impl RobotsTxt {
     }
 
     /// Returns the length, unless the file is compressed.
-    #[must_use]
     pub fn plain_len(&self) -> Option<usize> {
         (!is_gzip(&self.body)).then_some(self.body.len())
     }
 
     /// Returns the text. The first bytes, not the header, decide if it is gzip: either may occur
     /// without the other, and no rule begins like gzip. Returns `None` for damaged gzip.
-    #[must_use]
     pub fn text(self) -> Option<Bytes> {
         if is_gzip(&self.body) { self.gunzip().map(Bytes::from) } else { Some(self.body) }
     }

@@ -92,13 +92,11 @@ impl DenyList {
     }
 
     /// Returns true if the agent with this id is refused.
-    #[must_use]
     pub fn has_agent(&self, id: AgentId) -> bool {
         self.0.now().agents.contains(&id)
     }
 
     /// Returns true if nodes with this certificate are refused.
-    #[must_use]
     pub fn has_certificate(&self, id: CertificateId) -> bool {
         self.0.now().certificates.contains(&id)
     }

@@ -2,7 +2,8 @@
 //! connections ([`dial`], [`incoming`]), their security ([`tls`], [`auth`], [`signing`], [`deny`]), clients of the agents
 //! ([`agents`]), and the HTTP server for browsers and Prometheus ([`http_server`]).
 //!
-//! Messages are validated where they are converted ([`view`]), and nowhere else.
+//! Messages are validated where they are converted ([`view`]), and nowhere else. A status ([`v1::StatusResponse`]) is
+//! used as it was sent; numbers of enum values that this build does not know have a text of their own.
 
 mod admission;
 pub mod agents;

@@ -49,13 +49,11 @@ impl LiveToken {
     }
 
     /// Returns the token in force.
-    #[must_use]
     pub fn now(&self) -> Token {
         (*self.0.now()).clone()
     }
 
     /// Returns true if the value of an `authorization` header carries the token in force.
-    #[must_use]
     pub fn matches_header(&self, header: &[u8]) -> bool {
         self.0.now().matches_header(header)
     }

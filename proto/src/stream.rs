@@ -35,13 +35,11 @@ pub struct NodeConnectInfo {
 
 impl NodeConnectInfo {
     /// Returns the address of the other end.
-    #[must_use]
     pub const fn remote_addr(&self) -> Option<SocketAddr> {
         self.remote
     }
 
     /// Returns the certificate of the other end; `None` without TLS.
-    #[must_use]
     pub const fn certificate(&self) -> Option<CertificateId> {
         self.certificate
     }

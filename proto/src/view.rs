@@ -100,7 +100,8 @@ impl TryFrom<v1::View> for View {
 impl TryFrom<v1::Agent> for Agent {
     type Error = InvalidView;
 
-    /// Converts an agent. Uniqueness of id, name and slots is checked for the whole view.
+    /// Converts an agent. Uniqueness of id, name and slots, and the number of certificates, are checked for the
+    /// whole view.
     fn try_from(agent: v1::Agent) -> Result<Self, InvalidView> {
         let small = |field, n: u32| u16::try_from(n).map_err(|_| unknown(field, n.into()));
         let state = agent_state(agent.state);

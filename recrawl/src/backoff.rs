@@ -42,7 +42,6 @@ impl FailurePolicy {
     /// Returns when to fetch a page again whose failure at `now` (seconds since 1970) was recorded.
     /// `is_gone` is true if it was found gone. A gone page is fetched a last time when it has been gone for
     /// long enough; only that fetch shows that it still is.
-    #[must_use]
     pub fn next_try(&self, now: f64, page: &PageHistory, is_gone: bool) -> NextTry {
         let now = if now.is_finite() { now.clamp(0.0, 1e12) } else { page.last_fetch() };
         let doublings = page.failures().saturating_sub(1).min(60);

@@ -45,14 +45,12 @@ impl ThresholdController {
     }
 
     /// Returns the budget, in fetches per second.
-    #[must_use]
     pub fn budget(&self) -> f64 {
         self.budget
     }
 
     /// Returns the number of pages of all agents. Members without a report count as the average of the
     /// others.
-    #[must_use]
     pub fn n_pages(&self) -> f64 {
         let reports = || self.reports.values().flatten();
         let sum: f64 = reports().map(|report| report.n_pages as f64).sum();
@@ -77,7 +75,6 @@ impl ThresholdController {
 
     /// Returns the demand of the cluster at a threshold, in fetches per second. Members without a
     /// report count as the average of the others.
-    #[must_use]
     pub fn demand(&self, threshold: f64) -> f64 {
         let reports = || self.reports.values().flatten();
         let n_reports = reports().count();
@@ -88,7 +85,6 @@ impl ThresholdController {
     /// Returns the threshold at which the demand is the budget, in units of weight times seconds. It
     /// lies within the grid: if the pages are too few for the budget it is the lowest. `None` means
     /// that no agent has reported pages.
-    #[must_use]
     pub fn threshold(&self) -> Option<f64> {
         let mut bounds = (grid_threshold(0), grid_threshold(POINTS - 1));
         if self.demand(bounds.0) <= 0.0 {

@@ -77,20 +77,17 @@ impl DemandSums {
     }
 
     /// Returns the number of pages.
-    #[must_use]
     pub fn n_pages(&self) -> u64 {
         self.n_pages
     }
 
     /// Returns the sums, in fetches per second.
-    #[must_use]
     pub fn rates(&self) -> &[f64; POINTS] {
         &self.rates
     }
 
     /// Returns what the agent reports to the others: the demand around the present threshold, corrected
     /// by what [`crate::rate_meter::RateMeter`] measured.
-    #[must_use]
     pub fn report(
         &self,
         epoch: u64,
@@ -143,7 +140,6 @@ impl DemandReport {
     /// Returns the expected fetches per second at a threshold. Between two thresholds it is
     /// interpolated; beyond the first and the last it is continued as a power law. It is finite, and
     /// never increases with the threshold, whatever the report has.
-    #[must_use]
     pub fn at(&self, threshold: f64) -> f64 {
         let last = REPORT_POINTS - 1;
         let position = grid_position(threshold) - f64::from(self.first);

@@ -111,19 +111,16 @@ impl ChangeEvidence {
     }
 
     /// Returns the number of changes.
-    #[must_use]
     pub fn changes(&self) -> f64 {
         self.changes
     }
 
     /// Returns the time in which they were seen, in seconds.
-    #[must_use]
     pub fn time(&self) -> f64 {
         self.time
     }
 
     /// Returns the distribution of the rate of a page with this prior.
-    #[must_use]
     pub fn posterior(&self, prior: &RateDistribution) -> RateDistribution {
         RateDistribution::new(prior.shape() + self.changes, prior.time() + self.time)
     }

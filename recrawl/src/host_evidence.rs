@@ -66,7 +66,6 @@ impl HostEvidence {
     }
 
     /// Returns the prior for pages with this prefix, where `crawl` is the prior of all pages.
-    #[must_use]
     pub fn prior(&self, prefix: PathPrefix, crawl: &RateDistribution) -> RateDistribution {
         let host = self.host.prior(crawl);
         match self.prefixes.binary_search_by_key(&prefix, |(prefix, _)| *prefix) {
@@ -76,7 +75,6 @@ impl HostEvidence {
     }
 
     /// Returns the model of the host's change signals, where `crawl` is the prior of all pages.
-    #[must_use]
     pub fn signals(&self, crawl: &RateDistribution) -> SignalModel {
         self.signals.model(self.host.prior(crawl).mean())
     }
@@ -91,7 +89,6 @@ impl HostEvidence {
     }
 
     /// Returns the length of the encoded form, in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         size_of::<u64>()
             + PriorStats::LEN
@@ -100,7 +97,6 @@ impl HostEvidence {
     }
 
     /// Encodes the evidence.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size());
         bytes.extend(self.visits.to_be_bytes());

@@ -47,7 +47,6 @@ pub enum Objective {
 impl Objective {
     /// Returns the expected penalty of a copy that has missed a Poisson number of changes with this
     /// mean.
-    #[must_use]
     pub fn penalty(self, missed: f64) -> f64 {
         match self {
             Self::Harmonic => ein(missed),
@@ -56,7 +55,6 @@ impl Objective {
     }
 
     /// Returns `h(x)`, where `V(T) = (μ/Δ)·h(ΔT)` is the value of a fetch of a page with a known rate.
-    #[must_use]
     pub fn known_value(self, x: f64) -> f64 {
         if x <= 0.0 {
             return 0.0;
@@ -73,14 +71,12 @@ impl Objective {
 
     /// Returns the time average of the expected penalty of a page with a known rate that is fetched
     /// each time that `x` changes are expected: `J/μ`.
-    #[must_use]
     pub fn mean_penalty(self, x: f64) -> f64 {
         if x < 1e-6 { x.max(0.0) / 2.0 } else { self.penalty(x) - self.known_value(x) / x }
     }
 
     /// Returns the value of a fetch, `elapsed` seconds after the last one, of a page with weight 1 and
     /// this distribution of its rate. The unit is the penalty times seconds.
-    #[must_use]
     pub fn value(self, rate: &RateDistribution, elapsed: f64) -> f64 {
         self.value_and_slope(rate, elapsed).0
     }

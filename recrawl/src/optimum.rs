@@ -20,7 +20,6 @@ pub struct KnownPage {
 impl KnownPage {
     /// Returns the optimal interval of periodic fetches, in seconds, for the multiplier `λ`. It is
     /// infinite for a page that is not worth a fetch, and for arguments that are not positive.
-    #[must_use]
     pub fn periodic_interval(&self, objective: Objective, multiplier: f64) -> f64 {
         let (mu, delta) = (self.weight, self.change_rate);
         if !(mu > 0.0 && delta > 0.0 && multiplier > 0.0) {
@@ -44,7 +43,6 @@ impl KnownPage {
 
     /// Returns the weighted penalty per second of the page if it is fetched each `interval` seconds.
     /// The penalty of a page that is never fetched is infinite for the harmonic objective.
-    #[must_use]
     pub fn periodic_cost(&self, objective: Objective, interval: f64) -> f64 {
         if interval.is_infinite() {
             return match objective {

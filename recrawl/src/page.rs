@@ -134,62 +134,52 @@ impl PageHistory {
     }
 
     /// Returns the time from the last fetch until `now`, in seconds; zero if `now` is earlier.
-    #[must_use]
     pub fn age(&self, now: f64) -> f64 {
         (now - f64::from(self.last_fetch)).max(0.0)
     }
 
     /// Returns the time of the last fetch with a page or a 304, in seconds since 1970.
-    #[must_use]
     pub fn last_fetch(&self) -> f64 {
         self.last_fetch.into()
     }
 
     /// Returns the time of the fetch that found the last change, in seconds since 1970.
-    #[must_use]
     pub fn last_change(&self) -> f64 {
         self.last_change.into()
     }
 
     /// Returns the number of visits after the first, and the number of those that found a change.
-    #[must_use]
     pub fn visits(&self) -> (u16, u16) {
         (self.visits, self.changes)
     }
 
     /// Returns the number of change signals since the last fetch.
-    #[must_use]
     pub fn signals(&self) -> u32 {
         self.signals.into()
     }
 
     /// Returns the number of failures in a row since the last fetch.
-    #[must_use]
     pub fn failures(&self) -> u32 {
         (self.failures & !GONE).into()
     }
 
     /// Returns the time of the first fetch that found the page gone, in seconds since 1970, if none has
     /// found it since. Errors in between say nothing.
-    #[must_use]
     pub fn gone_since(&self) -> Option<f64> {
         (self.failures & GONE != 0).then(|| self.last_change())
     }
 
     /// Returns the weight by which the page is scheduled.
-    #[must_use]
     pub fn weight(&self) -> f64 {
         if self.weight == 0 { 0.0 } else { WEIGHT.decode(self.weight.into()) }
     }
 
     /// Returns the evidence about the page's change rate.
-    #[must_use]
     pub fn evidence(&self) -> ChangeEvidence {
         self.evidence
     }
 
     /// Returns the distribution of the page's change rate, with the prior by which it is scheduled.
-    #[must_use]
     pub fn rate(&self) -> RateDistribution {
         let prior = RateDistribution::new(
             SHAPE.decode(self.prior_shape.into()),
@@ -200,7 +190,6 @@ impl PageHistory {
 
     /// Returns the time at which the page's value passes the threshold, in seconds since 1970. It is
     /// finite. Pages that failed are due by [`crate::backoff`] instead.
-    #[must_use]
     pub fn due(&self, policy: &ThresholdPolicy, threshold: f64, signals: &SignalModel) -> f64 {
         let rate = self.rate();
         let n_signals = self.signals.into();

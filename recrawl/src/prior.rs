@@ -46,7 +46,6 @@ impl PriorStats {
     pub const LEN: usize = 24;
 
     /// Returns the number of pages that were visited more than once.
-    #[must_use]
     pub fn n_pages(&self) -> f64 {
         self.n_pages.into()
     }
@@ -78,7 +77,6 @@ impl PriorStats {
     }
 
     /// Returns the prior for pages of the prefix, where `above` is the prior of what contains it.
-    #[must_use]
     pub fn prior(&self, above: &RateDistribution) -> RateDistribution {
         let share = self.n_pages() / (self.n_pages() + PULL_PAGES);
         let mix = |own: f64, above: f64| share * own + (1.0 - share) * above;

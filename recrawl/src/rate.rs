@@ -45,37 +45,31 @@ impl RateDistribution {
     }
 
     /// Returns the shape, in changes.
-    #[must_use]
     pub fn shape(&self) -> f64 {
         self.shape
     }
 
     /// Returns the time, in seconds.
-    #[must_use]
     pub fn time(&self) -> f64 {
         self.time
     }
 
     /// Returns the mean rate, in changes per second.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.shape / self.time
     }
 
     /// Returns the mode of the rate, in changes per second: the MAP estimate.
-    #[must_use]
     pub fn mode(&self) -> f64 {
         (self.shape - 1.0).max(0.0) / self.time
     }
 
     /// Returns the mean of the natural logarithm of the rate.
-    #[must_use]
     pub fn log_mean(&self) -> f64 {
         digamma(self.shape) - self.time.ln()
     }
 
     /// Returns the variance of the natural logarithm of the rate.
-    #[must_use]
     pub fn log_variance(&self) -> f64 {
         trigamma(self.shape)
     }

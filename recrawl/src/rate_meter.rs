@@ -111,7 +111,6 @@ impl RateMeter {
 
     /// Returns the factor by which the demand has to be multiplied to yield the measured rate of visits
     /// that no hint brought about.
-    #[must_use]
     pub fn factor(&self) -> f64 {
         let model = MODEL_VISITS * (-self.n_visits / MODEL_WINDOW).exp() + 1.0;
         let factor = (self.visits + model) / (self.expected + model);
@@ -120,7 +119,6 @@ impl RateMeter {
 
     /// Returns the hinted visits per second. Those of the first tenth of `window` count as if it had
     /// taken that whole time, so a first burst counts for little.
-    #[must_use]
     pub fn hinted_rate(&self, now: f64, window: f64) -> f64 {
         let measured = (now - self.first).max(window / 10.0);
         self.hinted_at(now, window) / -(-measured / window).exp_m1()

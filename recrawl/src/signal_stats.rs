@@ -59,7 +59,6 @@ impl SignalStats {
 
     /// Returns the model of the host's signals. `change_rate` is the mean change rate of its pages per
     /// second, for the first guess.
-    #[must_use]
     pub fn model(&self, change_rate: f64) -> SignalModel {
         if self.signals <= 0.0 {
             return SignalModel::NONE;

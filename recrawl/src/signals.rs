@@ -65,19 +65,16 @@ impl SignalModel {
     }
 
     /// Returns the probability that a change is signaled.
-    #[must_use]
     pub fn recall(&self) -> f64 {
         self.recall
     }
 
     /// Returns the rate of false signals of a page, per second.
-    #[must_use]
     pub fn false_rate(&self) -> f64 {
         self.false_rate
     }
 
     /// Returns the probability that a signal is true, for a page that changes at this rate per second.
-    #[must_use]
     pub fn precision(&self, change_rate: f64) -> f64 {
         let true_rate = self.recall * change_rate.max(0.0);
         let precision = true_rate / (true_rate + self.false_rate);
@@ -85,7 +82,6 @@ impl SignalModel {
     }
 
     /// Returns whether signals are too rarely true to be of use.
-    #[must_use]
     pub fn is_silent(&self) -> bool {
         self.recall < Self::RECALL_MIN
     }

@@ -55,13 +55,11 @@ impl ThresholdPolicy {
     }
 
     /// Returns the objective.
-    #[must_use]
     pub fn objective(&self) -> Objective {
         self.objective
     }
 
     /// Returns the bounds of intervals, in seconds.
-    #[must_use]
     pub fn bounds(&self) -> (f64, f64) {
         (self.interval_min, self.interval_max)
     }
@@ -70,7 +68,6 @@ impl ThresholdPolicy {
     /// finite and within the bounds for all arguments: a weight that is not positive yields the
     /// maximum, and so does a threshold that is NaN; a threshold that is not positive yields the
     /// minimum.
-    #[must_use]
     pub fn interval(&self, weight: f64, rate: &RateDistribution, threshold: f64) -> f64 {
         self.solve(weight, rate, threshold, (self.interval_min, self.interval_max))
     }
@@ -79,7 +76,6 @@ impl ThresholdPolicy {
     /// signals came since the fetch. It is within the bounds for all arguments. Each signal makes it
     /// shorter. A page without a signal may wait longer than [`Self::interval`], if the model says
     /// that most changes are signaled.
-    #[must_use]
     pub fn interval_with_signals(
         &self,
         weight: f64,

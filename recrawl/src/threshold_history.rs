@@ -79,7 +79,6 @@ impl ThresholdHistory {
 
     /// Returns the policy and threshold of the last complete pass. A pass that a restart interrupts begins
     /// again from them.
-    #[must_use]
     pub const fn passed(&self) -> DueRule {
         self.passed
     }
@@ -95,7 +94,6 @@ impl ThresholdHistory {
     }
 
     /// Returns the present threshold, within 2 %.
-    #[must_use]
     pub fn threshold(&self) -> f64 {
         self.periods.last().map_or(0.0, |(_, threshold)| *threshold)
     }
@@ -111,7 +109,6 @@ impl ThresholdHistory {
     }
 
     /// Returns true if the threshold is far from that of the last pass, or the policy has changed.
-    #[must_use]
     pub fn is_far_off(&self, policy: &ThresholdPolicy) -> bool {
         self.passed.policy != *policy
             || is_apart(self.threshold(), self.passed.threshold, FAR_RATIO)

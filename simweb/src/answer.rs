@@ -106,7 +106,6 @@ impl Responder {
     }
 
     /// Returns the response to `request`.
-    #[must_use]
     pub fn answer(&self, world: &World, request: &Request, now: Timestamp) -> SimResponse {
         let Some(host) = world.host(&request.host) else {
             return SimResponse::brief(404);

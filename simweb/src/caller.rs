@@ -20,7 +20,6 @@ impl Callers {
 
     /// Returns the added process that holds the other end, at `peer`, of a connection to `local`.
     /// Returns `None` if there is none, or if it has closed its end already.
-    #[must_use]
     pub fn of(&self, peer: SocketAddr, local: SocketAddr) -> Option<u32> {
         let processes = self.processes.lock().clone();
         if processes.is_empty() {

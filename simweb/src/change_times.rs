@@ -51,19 +51,16 @@ impl ChangeTimes {
     }
 
     /// Returns the pattern.
-    #[must_use]
     pub const fn pattern(&self) -> ChangePattern {
         self.pattern
     }
 
     /// Returns the mean interval, in microseconds. It has no meaning if the page never changes.
-    #[must_use]
     pub const fn interval_us(&self) -> u64 {
         self.interval_us
     }
 
     /// Returns the number of changes up to and including a time.
-    #[must_use]
     pub fn count(&self, at_us: u64) -> u64 {
         match self.pattern {
             ChangePattern::Never => 0,
@@ -83,7 +80,6 @@ impl ChangeTimes {
 
     /// Returns the time of the change that `n` changes precede. Returns `None` if there is none, or
     /// if it is too late for a number.
-    #[must_use]
     pub fn nth(&self, mut n: u64) -> Option<u64> {
         match self.pattern {
             ChangePattern::Never => None,

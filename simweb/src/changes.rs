@@ -115,7 +115,6 @@ impl Changes {
     }
 
     /// Returns the time from which changes are counted.
-    #[must_use]
     pub const fn origin(&self) -> Timestamp {
         Timestamp(self.origin_us)
     }

@@ -332,7 +332,6 @@ pub enum Coding {
 
 impl Coding {
     /// Returns the token for `Content-Encoding`.
-    #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",

@@ -49,14 +49,12 @@ impl Conditions {
     }
 
     /// Returns whether there is any condition.
-    #[must_use]
     pub const fn any(&self) -> bool {
         self.if_none_match.is_some() || self.if_modified_since.is_some()
     }
 
     /// Returns whether a page with these validators is answered with 304. A known `If-None-Match`
     /// decides alone (section 13.2.2).
-    #[must_use]
     pub fn is_not_modified(&self, current: &PageValidators, evaluated: Evaluated) -> bool {
         if let Some(list) = self.if_none_match.as_deref().filter(|_| evaluated.if_none_match) {
             return list.trim() == "*" || current.etag.as_deref().is_some_and(|e| has(list, e));
@@ -74,7 +72,6 @@ impl Conditions {
 
 impl PageValidators {
     /// Returns the header fields of the validators.
-    #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let date = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         let last_modified = self.last_modified.map(|at| httpdate::fmt_http_date(date(at)));

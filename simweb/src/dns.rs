@@ -56,7 +56,6 @@ impl Zone {
     }
 
     /// Returns the times of all queries for `domain` and names below it, in their order.
-    #[must_use]
     pub fn queries(&self, domain: &str) -> Vec<Timestamp> {
         let queries = self.queries.lock();
         let within = queries.iter().filter(|(name, _)| is_within(name, domain));
@@ -64,7 +63,6 @@ impl Zone {
     }
 
     /// Returns the answer to a query, or `None` for silence.
-    #[must_use]
     pub fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
         let question = parse(query)?;
         self.queries.lock().push((question.name.clone(), self.clock.now()));

@@ -62,7 +62,6 @@ impl Default for JudgeLimits {
 
 impl JudgeLimits {
     /// Returns whether a path of a host is within the scope of the crawl.
-    #[must_use]
     pub fn admits(&self, host: &str, path: &str) -> bool {
         let included = self.host_suffixes.is_empty()
             || self.host_suffixes.iter().any(|suffix| is_within(host, suffix));
@@ -150,7 +149,6 @@ impl Expected {
     }
 
     /// Returns the number of URLs that must be fetched.
-    #[must_use]
     pub fn n_must(&self) -> usize {
         self.urls.values().filter(|due| due.must).count()
     }

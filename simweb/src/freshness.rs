@@ -88,33 +88,28 @@ impl FreshnessReport {
     }
 
     /// Returns the share of the time in which copies were fresh, over the times of all pages.
-    #[must_use]
     pub fn fresh_share(&self) -> f64 {
         self.share(|page| page.fresh)
     }
 
     /// Returns the share of the time in which the main texts of copies were fresh, over the times
     /// of all pages.
-    #[must_use]
     pub fn text_fresh_share(&self) -> f64 {
         self.share(|page| page.text_fresh)
     }
 
     /// Returns the mean of the pages' shares of time in which the copy was fresh.
-    #[must_use]
     pub fn fresh_share_mean(&self) -> f64 {
         let sum: f64 = self.pages.values().map(PageFreshness::fresh_share).sum();
         if self.pages.is_empty() { 1.0 } else { sum / self.pages.len() as f64 }
     }
 
     /// Returns a number of all pages together: `report.count(PageFreshness::n_not_modified)`.
-    #[must_use]
     pub fn count(&self, number: impl Fn(&PageFreshness) -> u64) -> u64 {
         self.pages.values().map(number).sum()
     }
 
     /// Returns the longest time without a visit of any page that is not known to be gone.
-    #[must_use]
     pub fn gap_max(&self) -> Duration {
         let kept = self.pages.values().filter(|page| !page.is_known_gone());
         kept.map(|page| page.gap_max).max().unwrap_or_default()
@@ -170,31 +165,26 @@ impl PageFreshness {
     }
 
     /// Returns the share of the time in which the copy was fresh.
-    #[must_use]
     pub fn fresh_share(&self) -> f64 {
         ratio(self.fresh.as_secs_f64(), self.observed.as_secs_f64())
     }
 
     /// Returns the share of the time in which the main text of the copy was fresh.
-    #[must_use]
     pub fn text_fresh_share(&self) -> f64 {
         ratio(self.text_fresh.as_secs_f64(), self.observed.as_secs_f64())
     }
 
     /// Returns the number of visits.
-    #[must_use]
     pub fn n_visits(&self) -> u64 {
         self.visits.len() as u64
     }
 
     /// Returns the number of visits that were answered with 304.
-    #[must_use]
     pub fn n_not_modified(&self) -> u64 {
         self.visits.iter().filter(|visit| visit.status == 304).count() as u64
     }
 
     /// Returns whether the last visit found that the page is gone.
-    #[must_use]
     pub fn is_known_gone(&self) -> bool {
         self.visits.last().is_some_and(|visit| matches!(visit.status, 404 | 410))
     }

@@ -26,7 +26,6 @@ pub struct PageLink {
 impl World {
     /// Returns the number that represents a page when its body is drawn. Pages that share a body
     /// share it.
-    #[must_use]
     pub fn body_of(&self, id: u32, page: u32) -> u64 {
         match self.kind(id, page) {
             PageKind::Duplicate => (1 << 32) + u64::from(page % 2),
@@ -36,7 +35,6 @@ impl World {
     }
 
     /// Returns the number that represents an HTML page at any place when its body is drawn.
-    #[must_use]
     pub fn body_at(&self, at: Target) -> u64 {
         let (kind, n) = match at.route {
             Route::Page(page) => return self.body_of(at.host.id, page),
@@ -51,13 +49,11 @@ impl World {
 
     /// Returns whether pages may be reachable only by the links of a page: the first page of a
     /// host, and those that have children in the tree of its pages.
-    #[must_use]
     pub fn is_way_to_others(&self, host: HostRef, page: u32) -> bool {
         page == 0 || !children(page, self.n_pages(host.id)).is_empty()
     }
 
     /// Returns the links of an HTML page, in order. A place may occur more than once.
-    #[must_use]
     pub fn links(&self, at: Target) -> Vec<PageLink> {
         let mut links = Vec::with_capacity(self.spec().links_per_page as usize + 8);
         if !self.has_links(at.host.id) {
@@ -143,7 +139,6 @@ impl World {
     }
 
     /// Returns the status and target URL of a place that redirects.
-    #[must_use]
     pub fn redirect(&self, at: Target) -> Option<(u16, String)> {
         let character = self.character(at.host.id);
         let here = |route| self.url(Target { host: at.host, route });
@@ -179,7 +174,6 @@ impl World {
     }
 
     /// Returns whether an HTML page, redirect or other resource exists there, ignoring manners.
-    #[must_use]
     pub fn exists(&self, at: Target) -> bool {
         let content = &self.character(at.host.id).content;
         match (at.route, content) {
@@ -199,13 +193,11 @@ impl World {
     }
 
     /// Returns the number of pages that only sitemaps list.
-    #[must_use]
     pub fn n_hidden(&self, id: u32) -> u32 {
         self.robots(id).n_in_sitemaps().min(HIDDEN_PER_SITEMAP * 250)
     }
 
     /// Returns the sitemap that the robots.txt of a host names.
-    #[must_use]
     pub fn sitemap_of(&self, host: HostRef) -> Option<Target> {
         if self.n_hidden(host.id) == 0 {
             return None;
@@ -220,7 +212,6 @@ impl World {
     }
 
     /// Returns a host other than those that a sitemap may list, which permits nothing.
-    #[must_use]
     pub fn stranger_to(&self, sitemap: Target) -> Option<HostRef> {
         let Route::SitemapFor(id) = sitemap.route else { return None };
         (0..self.names().len())
@@ -229,7 +220,6 @@ impl World {
     }
 
     /// Returns the entries of a sitemap.
-    #[must_use]
     pub fn sitemap_entries(&self, at: Target) -> Vec<Target> {
         let n_hidden = self.n_hidden(at.host.id);
         let place = |route| Target { host: at.host, route };

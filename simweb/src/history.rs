@@ -75,7 +75,6 @@ impl World {
     /// Returns the history of the page at a place. Returns `None` if it has none: in a web without
     /// [`Changes`], at places without an HTML page, and on hosts that do not answer with their
     /// pages.
-    #[must_use]
     pub fn change_history(&self, at: Target) -> Option<ChangeHistory> {
         let changes = self.spec().changes.as_ref()?;
         let id = at.host.id;
@@ -154,7 +153,6 @@ impl ChangeHistory {
     }
 
     /// Returns the version at a time. Before the origin, it is version 0.
-    #[must_use]
     pub fn version(&self, now: Timestamp) -> PageVersion {
         let gone = self.gone.filter(|gone| gone.at <= now);
         let number = gone.map_or_else(|| self.count(now), |gone| gone.number);
@@ -167,7 +165,6 @@ impl ChangeHistory {
     }
 
     /// Returns the time at which a version began. Returns `None` if the page never gets there.
-    #[must_use]
     pub fn since(&self, number: u64) -> Option<Timestamp> {
         if let Some(gone) = self.gone.filter(|gone| gone.number <= number) {
             return (gone.number == number).then_some(gone.at);
@@ -181,7 +178,6 @@ impl ChangeHistory {
     }
 
     /// Returns the time at which the main text of a version is no longer that of the page, if ever.
-    #[must_use]
     pub fn text_until(&self, number: u64) -> Option<Timestamp> {
         match self.gone {
             Some(gone) if gone.number <= number => None,
@@ -192,43 +188,36 @@ impl ChangeHistory {
     }
 
     /// Returns the pattern of the changes.
-    #[must_use]
     pub const fn pattern(&self) -> ChangePattern {
         self.times.pattern()
     }
 
     /// Returns the mean time between two changes.
-    #[must_use]
     pub const fn interval(&self) -> Duration {
         Duration::from_micros(self.times.interval_us())
     }
 
     /// Returns whether changes touch boilerplate only.
-    #[must_use]
     pub const fn is_boilerplate_only(&self) -> bool {
         self.boilerplate_only
     }
 
     /// Returns the time at which the page becomes gone, and the status from then on.
-    #[must_use]
     pub fn gone(&self) -> Option<(Timestamp, u16)> {
         self.gone.map(|gone| (gone.at, gone.status))
     }
 
     /// Returns what its `ETag` says.
-    #[must_use]
     pub const fn etag(&self) -> Statement {
         self.etag
     }
 
     /// Returns what its `Last-Modified` says.
-    #[must_use]
     pub const fn last_modified(&self) -> Statement {
         self.last_modified
     }
 
     /// Returns the `<lastmod>` of the page in a sitemap that is requested at `now`.
-    #[must_use]
     pub fn lastmod(&self, now: Timestamp) -> Option<Timestamp> {
         match self.lastmod {
             Statement::Missing => None,
@@ -240,7 +229,6 @@ impl ChangeHistory {
     /// Returns the validators of an answer to a request at `now`. `coding` is the content-encoding
     /// of the answer, because each has an `ETag` of its own (RFC 9110 section 8.8.3.3). Every other
     /// page has weak ones.
-    #[must_use]
     pub fn validators(
         &self,
         version: &PageVersion,

@@ -55,13 +55,11 @@ impl Judge {
     }
 
     /// Returns the URLs that must, and those that may, be fetched.
-    #[must_use]
     pub const fn expected(&self) -> &Expected {
         &self.expected
     }
 
     /// Judges a log.
-    #[must_use]
     pub fn judge(&self, log: &[Entry]) -> Judgment {
         let entries = by_start(log);
         let mut report = Judgment { n_requests: log.len() as u64, ..Judgment::default() };

@@ -156,31 +156,26 @@ impl SimWeb {
     }
 
     /// Returns the name server's address.
-    #[must_use]
     pub const fn dns(&self) -> SocketAddr {
         self.dns
     }
 
     /// Returns the port of all hosts.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.spec().port
     }
 
     /// Returns the spec with its ports, and the origin of its changes, filled in.
-    #[must_use]
     pub fn spec(&self) -> &Spec {
         self.shared.world.spec()
     }
 
     /// Returns the world of the spec.
-    #[must_use]
     pub fn world(&self) -> &World {
         &self.shared.world
     }
 
     /// Returns the seed URLs of the crawl.
-    #[must_use]
     pub fn seeds(&self) -> Vec<String> {
         let world = self.world();
         world.seeds().into_iter().map(|at| world.url(at)).collect()
@@ -188,45 +183,38 @@ impl SimWeb {
 
     /// Returns the networks, in CIDR form, that the visitor must be allowed to contact. None of
     /// them contains 127.0.0.1.
-    #[must_use]
     pub fn networks(&self) -> Vec<String> {
         self.world().names().networks()
     }
 
     /// Returns the certificate, in PEM, of the authority that signs https hosts.
-    #[must_use]
     pub fn authority_pem(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
     /// Returns the access log.
-    #[must_use]
     pub fn log(&self) -> &Log {
         &self.shared.log
     }
 
     /// Returns the queries that the name server has received for names in `domain`: the time of
     /// each, in their order.
-    #[must_use]
     pub fn queries(&self, domain: &str) -> Vec<Timestamp> {
         self.zone.queries(domain)
     }
 
     /// Returns the processes that the log identifies: see [`Entry::process`].
-    #[must_use]
     pub fn callers(&self) -> &Callers {
         &self.shared.callers
     }
 
     /// Returns a judge of visitors of this web, by these limits and this pace.
-    #[must_use]
     pub fn judge(&self, limits: JudgeLimits, pace: Pace) -> Judge {
         Judge::new(self.spec().clone(), limits, pace)
     }
 
     /// Judges how fresh the visitor's copies of pages have been so far. Of a web whose pages do not
     /// change, the report is empty.
-    #[must_use]
     pub fn freshness(&self) -> FreshnessReport {
         FreshnessReport::new(self.world(), &self.log().entries())
     }

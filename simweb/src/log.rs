@@ -85,19 +85,16 @@ const fn is_false(field: &bool) -> bool {
 
 impl Entry {
     /// Returns the requested URL in normal form.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("{}{}", origin(self.tls, &self.host, self.port), self.path)
     }
 
     /// Returns whether the answer asked the visitor to slow down.
-    #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self.status, 429 | 503)
     }
 
     /// Returns whether the answer was that the page has not changed.
-    #[must_use]
     pub const fn is_not_modified(&self) -> bool {
         self.status == 304
     }
@@ -130,13 +127,11 @@ impl Log {
     }
 
     /// Returns the current time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
     /// Returns all ended requests, in the order in which they ended.
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         self.entries.lock().clone()
     }
@@ -152,13 +147,11 @@ impl Log {
     }
 
     /// Returns the number of ended requests.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.lock().len()
     }
 
     /// Returns whether no request has ended.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -247,7 +240,6 @@ pub struct InFlight {
 
 impl InFlight {
     /// Returns the time at which the request began.
-    #[must_use]
     pub const fn start(&self) -> Timestamp {
         Timestamp(self.entry.start)
     }

@@ -58,26 +58,22 @@ impl HostNames {
     }
 
     /// Returns the number of hosts, without subdomains.
-    #[must_use]
     pub fn len(&self) -> u32 {
         self.n_generated + self.own.len() as u32
     }
 
     /// Returns whether there is no host.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the number of generated hosts.
-    #[must_use]
     pub const fn n_generated(&self) -> u32 {
         self.n_generated
     }
 
     /// Returns the host with this name (lower case). Names like `x7.trap.test` are subdomains of
     /// `trap.test`; the character of `trap.test` decides whether they exist.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<HostRef> {
         if let Some(id) = self.by_name.get(name).copied().or_else(|| self.find_generated(name)) {
             return Some(HostRef::new(id));
@@ -97,13 +93,11 @@ impl HostNames {
     }
 
     /// Returns the name of a host, for formatting.
-    #[must_use]
     pub const fn name(&self, host: HostRef) -> Name<'_> {
         Name { names: self, host }
     }
 
     /// Returns the registrable domain of a host.
-    #[must_use]
     pub fn domain(&self, host: HostRef) -> String {
         let name = self.name(host).to_string();
         let start = name.rmatch_indices('.').nth(1).map_or(0, |(dot, _)| dot + 1);
@@ -111,7 +105,6 @@ impl HostNames {
     }
 
     /// Returns the address assigned to a host, whatever its name resolves to.
-    #[must_use]
     pub fn ip(&self, id: u32) -> Ipv4Addr {
         match id.checked_sub(self.n_generated) {
             None => self.network.nth(id % self.n_ips.max(1)),
@@ -123,7 +116,6 @@ impl HostNames {
     }
 
     /// Returns all addresses without duplicates.
-    #[must_use]
     pub fn ips(&self) -> Vec<Ipv4Addr> {
         let mut ips: Vec<_> = (0..self.len()).map(|id| self.ip(id)).collect();
         ips.sort_unstable();
@@ -133,7 +125,6 @@ impl HostNames {
 
     /// Returns the networks, in CIDR form, that a visitor must be allowed to contact. None of them
     /// is 127.0.0.0/16.
-    #[must_use]
     pub fn networks(&self) -> Vec<String> {
         self.network.allowed(&self.ips())
     }

@@ -36,14 +36,12 @@ impl Network {
     pub const LOOPBACK: Self = Self { first: Ipv4Addr::new(127, 0, 0, 0), prefix: 8 };
 
     /// Returns whether only this machine can reach the network.
-    #[must_use]
     pub const fn is_loopback(self) -> bool {
         self.prefix >= Self::LOOPBACK.prefix && self.first.is_loopback()
     }
 
     /// Returns the address of the `n`-th host. After the last address, hosts share them from the
     /// first on.
-    #[must_use]
     pub fn nth(self, n: u32) -> Ipv4Addr {
         let spared = if self == Self::LOOPBACK { LOOPBACK_SPARED } else { 0 };
         let n_addresses = (1 << (u32::BITS - self.prefix)) - spared;
@@ -54,7 +52,6 @@ impl Network {
 
     /// Returns the networks that a visitor of these addresses must be allowed to contact. For
     /// 127.0.0.0/8, these are only the parts in use.
-    #[must_use]
     pub fn allowed(self, ips: &[Ipv4Addr]) -> Vec<String> {
         if self != Self::LOOPBACK {
             return vec![self.to_string()];

@@ -84,7 +84,6 @@ pub struct Excess {
 
 impl Violation {
     /// Returns the name of its kind.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Missing(_) => "missing",
@@ -158,13 +157,11 @@ pub struct Judgment {
 
 impl Judgment {
     /// Returns whether there are no violations.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.counts.is_empty()
     }
 
     /// Returns the number of violations of a kind, by [`Violation::kind`].
-    #[must_use]
     pub fn count(&self, kind: &str) -> u64 {
         self.counts.get(kind).copied().unwrap_or_default()
     }

@@ -131,7 +131,6 @@ impl Robots {
     }
 
     /// Returns whether `agent` may fetch `path` (with its query).
-    #[must_use]
     pub fn decide(&self, agent: &str, path: &str) -> Permission {
         match self {
             Self::Silent | Self::Reset | Self::RedirectTo(_) => return Permission::Disallowed,
@@ -148,13 +147,11 @@ impl Robots {
     }
 
     /// Returns the Crawl-delay for `agent`, in seconds.
-    #[must_use]
     pub fn crawl_delay_secs(&self, agent: &str) -> Option<f64> {
         group_of(&self.groups(), agent).and_then(|g| g.crawl_delay_secs)
     }
 
     /// Returns the number of pages that only sitemaps list.
-    #[must_use]
     pub const fn n_in_sitemaps(&self) -> u32 {
         match self {
             Self::Sitemaps(n) | Self::GzippedSitemaps(n) | Self::SitemapOn { pages: n, .. } => *n,
@@ -163,7 +160,6 @@ impl Robots {
     }
 
     /// Returns the text of the rules; `origin` is the origin of sitemap URLs.
-    #[must_use]
     pub fn text(&self, origin: &str) -> Vec<u8> {
         match self {
             Self::AllowAll => b"User-agent: *\nDisallow:\n".to_vec(),

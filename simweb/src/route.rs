@@ -61,13 +61,11 @@ impl fmt::Display for Route {
 
 impl Route {
     /// Returns whether it is a robots.txt or a redirect on the way to one.
-    #[must_use]
     pub const fn is_robots(self) -> bool {
         matches!(self, Self::Robots | Self::RobotsHop(_))
     }
 
     /// Returns whether it is a sitemap or an index of sitemaps.
-    #[must_use]
     pub const fn is_sitemap(self) -> bool {
         matches!(self, Self::SitemapIndex | Self::Sitemap(_) | Self::SitemapFor(_))
     }

@@ -178,7 +178,6 @@ impl Spec {
 
     /// Describes what other machines can reach of the web, including the name server. Returns
     /// `None` if they can reach nothing.
-    #[must_use]
     pub fn beyond_loopback(&self) -> Option<String> {
         let own = |host: &HostSpec| {
             let ip = host.character.ip.filter(|ip| !ip.is_loopback())?;

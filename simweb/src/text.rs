@@ -52,7 +52,6 @@ impl Text {
     }
 
     /// Returns about `bytes` bytes of whole sentences, chosen by `h`.
-    #[must_use]
     pub fn piece(&self, h: u64, bytes: usize) -> &str {
         let n = self.starts.len() as u64;
         let first = (h % n) as usize;
@@ -66,7 +65,6 @@ impl Text {
     }
 
     /// Returns a few words for a link or a title.
-    #[must_use]
     pub fn words(&self, h: u64) -> &str {
         let piece = self.piece(h, 1);
         let mut spaces = piece.match_indices(' ').map(|(at, _)| at);

@@ -53,7 +53,6 @@ impl TestAuthority {
     }
 
     /// Returns the authority's certificate in PEM, for visitors that verify certificates.
-    #[must_use]
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }

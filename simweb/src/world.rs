@@ -57,19 +57,16 @@ impl World {
     }
 
     /// Returns the spec with its ports filled in.
-    #[must_use]
     pub const fn spec(&self) -> &Spec {
         &self.spec
     }
 
     /// Returns the names of the hosts.
-    #[must_use]
     pub const fn names(&self) -> &HostNames {
         &self.names
     }
 
     /// Returns the text from which pages are cut.
-    #[must_use]
     pub const fn text(&self) -> &Text {
         &self.text
     }
@@ -82,7 +79,6 @@ impl World {
     }
 
     /// Returns the addresses at which a host may be contacted.
-    #[must_use]
     pub fn addresses(&self, id: u32) -> Vec<Ipv4Addr> {
         let own = self.names.ip(id);
         match self.character(id).dns {
@@ -93,19 +89,16 @@ impl World {
     }
 
     /// Returns all addresses at which hosts may be contacted, without duplicates.
-    #[must_use]
     pub fn all_addresses(&self) -> BTreeSet<Ipv4Addr> {
         (0..self.names.len()).flat_map(|id| self.addresses(id)).collect()
     }
 
     /// Returns a draw for one purpose.
-    #[must_use]
     pub fn draw(&self, purpose: u64, parts: &[u64]) -> u64 {
         hash(hash(self.spec.seed, &[purpose]), parts)
     }
 
     /// Returns the character of a host.
-    #[must_use]
     pub fn character(&self, id: u32) -> &Character {
         if let Some(own) = id.checked_sub(self.names.n_generated()) {
             return self.spec.hosts.get(own as usize).map_or(&self.plain, |h| &h.character);
@@ -116,20 +109,17 @@ impl World {
     }
 
     /// Returns the robots.txt of a host.
-    #[must_use]
     pub fn robots(&self, id: u32) -> &Robots {
         self.character(id).robots.as_ref().unwrap_or(&self.spec.robots)
     }
 
     /// Returns the number of ordinary pages of a host; at least one.
-    #[must_use]
     pub fn n_pages(&self, id: u32) -> u32 {
         let mean = self.character(id).pages.unwrap_or(self.spec.pages_per_host);
         self.stray(f64::from(mean), self.spec.pages_spread, &[draw::PAGES, u64::from(id)]).max(1)
     }
 
     /// Returns the target size of a page in bytes.
-    #[must_use]
     pub fn n_bytes(&self, id: u32, page: u64) -> usize {
         let mean = f64::from(self.spec.body_bytes);
         self.stray(mean, self.spec.body_spread, &[draw::BODY, u64::from(id), page]) as usize
@@ -141,7 +131,6 @@ impl World {
     }
 
     /// Returns the delay before a host's answers begin, in milliseconds.
-    #[must_use]
     pub fn latency_ms(&self, id: u32) -> u32 {
         self.character(id).latency_ms.unwrap_or_else(|| {
             let (min, max) = (self.spec.latency_ms_min, self.spec.latency_ms_max);
@@ -151,7 +140,6 @@ impl World {
     }
 
     /// Returns whether a host's URLs are https.
-    #[must_use]
     pub fn tls(&self, id: u32) -> bool {
         self.character(id)
             .tls
@@ -159,7 +147,6 @@ impl World {
     }
 
     /// Returns whether any host may have https URLs.
-    #[must_use]
     pub fn any_tls(&self) -> bool {
         self.spec.tls_share > 0.0
             || self.spec.hosts.iter().any(|h| h.character.tls == Some(true))
@@ -167,13 +154,11 @@ impl World {
     }
 
     /// Returns whether a host keeps connections alive.
-    #[must_use]
     pub fn keep_alive(&self, id: u32) -> bool {
         self.character(id).keep_alive.unwrap_or(self.spec.keep_alive)
     }
 
     /// Returns the kind of an ordinary page.
-    #[must_use]
     pub fn kind(&self, id: u32, page: u32) -> PageKind {
         let generated = id < self.names.n_generated();
         if let (false, Some(way)) = (generated, self.character(id).coding) {
@@ -187,7 +172,6 @@ impl World {
     }
 
     /// Returns the kind of the page at a place; plain if it is not an ordinary page.
-    #[must_use]
     pub fn kind_at(&self, at: Target) -> PageKind {
         match at.route {
             Route::Page(page) => self.kind(at.host.id, page),
@@ -197,7 +181,6 @@ impl World {
 
     /// Returns whether a host's pages have links. Pages of hosts that always fail or break off have
     /// none.
-    #[must_use]
     pub fn has_links(&self, id: u32) -> bool {
         matches!(
             self.character(id).manner,
@@ -206,26 +189,22 @@ impl World {
     }
 
     /// Returns the origin of a host, such as `http://h3.site12.test:8080`.
-    #[must_use]
     pub fn origin(&self, host: HostRef) -> impl Display {
         let port = self.character(host.id).port.unwrap_or(self.spec.port);
         origin(self.tls(host.id), self.names.name(host), port)
     }
 
     /// Replaces `{port}` in a location by the web's port.
-    #[must_use]
     pub fn with_port(&self, location: &str) -> String {
         location.replace("{port}", &self.spec.port.to_string())
     }
 
     /// Returns the URL of a place, in normal form.
-    #[must_use]
     pub fn url(&self, target: Target) -> String {
         format!("{}{}", self.origin(target.host), target.route)
     }
 
     /// Returns the place that a URL (in normal form) names, if there is one.
-    #[must_use]
     pub fn find(&self, url: &str) -> Option<Target> {
         let (_, rest) = url.split_once("://")?;
         let at = rest.find('/')?;
@@ -235,7 +214,6 @@ impl World {
     }
 
     /// Returns the host with this name, if there is one.
-    #[must_use]
     pub fn host(&self, name: &str) -> Option<HostRef> {
         let host = self.names.find(&name.to_ascii_lowercase())?;
         let wild = self.character(host.id).content == Content::Subdomains;
@@ -243,7 +221,6 @@ impl World {
     }
 
     /// Returns the first pages that are the seeds of the crawl.
-    #[must_use]
     pub fn seeds(&self) -> Vec<Target> {
         let n_generated = self.names.n_generated();
         let (end, step) = match self.spec.seeds {
@@ -260,7 +237,6 @@ impl World {
 
     /// Returns the redirect targets of a host's robots.txt, in order, without the robots.txt
     /// itself.
-    #[must_use]
     pub fn robots_hops(&self, host: HostRef) -> Vec<Target> {
         let Robots::Redirects { hops, to } = self.robots(host.id) else {
             return Vec::new();
@@ -278,7 +254,6 @@ impl World {
 
     /// Returns the robots.txt whose rules apply to a host: that of another host, if its own
     /// redirects there.
-    #[must_use]
     pub fn robots_in_force(&self, id: u32) -> &Robots {
         let (mut robots, mut total) = (self.robots(id), 0_u8);
         while let Robots::Redirects { hops, to: Some(name) } = robots

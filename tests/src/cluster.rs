@@ -117,7 +117,6 @@ impl Cluster {
     ///
     /// # Panics
     /// Panics if there is no dashboard.
-    #[must_use]
     pub fn dashboard(&self) -> SocketAddr {
         self.http.expect("a cluster with a dashboard")
     }
@@ -126,7 +125,6 @@ impl Cluster {
     ///
     /// # Panics
     /// Panics if the cluster has none.
-    #[must_use]
     pub const fn certs(&self) -> &Certs {
         self.certs.as_ref().expect("a cluster with certificates")
     }
@@ -342,7 +340,6 @@ impl Cluster {
     }
 
     /// Returns the directory of a member.
-    #[must_use]
     pub fn disk(&self, name: &str) -> PathBuf {
         self.dir().join(name)
     }
@@ -352,13 +349,11 @@ impl Cluster {
     }
 
     /// Returns the directory of the whole cluster.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// Returns the URL of the coordinator.
-    #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.certs.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.coordinator.gate.address)

@@ -30,13 +30,11 @@ pub struct Seen {
 
 impl Seen {
     /// Returns whether its status is an error.
-    #[must_use]
     pub fn is_error(&self) -> bool {
         self.span.status.as_ref().is_some_and(|s| s.code == status::StatusCode::Error as i32)
     }
 
     /// Returns an attribute; empty if there is none.
-    #[must_use]
     pub fn attribute(&self, name: &str) -> &str {
         self.attributes.get(name).map_or("", String::as_str)
     }
@@ -105,7 +103,6 @@ impl Collector {
     }
 
     /// Returns the URL for `--otlp`.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -118,7 +115,6 @@ impl Collector {
     }
 
     /// Returns the spans received so far.
-    #[must_use]
     pub fn spans(&self) -> Vec<Seen> {
         self.taker.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -253,19 +253,16 @@ impl InProcess {
     }
 
     /// Returns the names of the running agents.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.agents.keys().cloned().collect()
     }
 
     /// Returns the directory of an agent.
-    #[must_use]
     pub fn disk(&self, name: &str) -> PathBuf {
         self.dir.path().join(format!("agent-{name}"))
     }
 
     /// Returns the URL of the coordinator.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -290,13 +287,11 @@ impl InProcess {
     }
 
     /// Returns the pages answered so far.
-    #[must_use]
     pub fn pages(&self) -> HashSet<String> {
         pages_answered(&self.web)
     }
 
     /// Returns the share of the due pages that has been answered.
-    #[must_use]
     pub fn share(&self) -> f64 {
         self.pages().len() as f64 / self.due.len() as f64
     }
@@ -335,7 +330,6 @@ impl InProcess {
     }
 
     /// Returns the state of the whole cluster, for the message of a failure.
-    #[must_use]
     pub fn account(&self) -> String {
         let pages = self.pages();
         let agents = self.agents.iter().map(|(name, crawl)| {

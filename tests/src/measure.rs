@@ -17,7 +17,6 @@ pub struct Usage {
 
 impl Usage {
     /// Returns the total CPU time.
-    #[must_use]
     pub fn cpu(&self) -> Duration {
         self.user + self.system
     }

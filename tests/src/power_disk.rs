@@ -63,13 +63,11 @@ impl PowerDisk {
     }
 
     /// Returns the root of the file system.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.mounted
     }
 
     /// Fills the disk until less than `rest` bytes are free. Returns the file to delete.
-    #[must_use]
     pub fn fill(&self, rest: u64) -> PathBuf {
         fill(&self.mounted, rest)
     }
@@ -160,7 +158,6 @@ impl Rack {
     }
 
     /// Returns the disk of a member.
-    #[must_use]
     pub fn disk(&self, name: &str) -> &PowerDisk {
         &self.disks[name]
     }

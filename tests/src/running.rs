@@ -94,7 +94,16 @@ pub fn output(command: &mut Command) -> Output {
 /// Panics if it cannot be run, or exceeds the deadline.
 #[must_use]
 pub fn output_within(command: &mut Command, deadline: Duration) -> Output {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    output_of(command, Stdio::null(), deadline)
+}
+
+/// Runs a program like [`output_within`], with this standard input.
+///
+/// # Panics
+/// Panics if it cannot be run, or exceeds the deadline.
+#[must_use]
+pub fn output_of(command: &mut Command, stdin: Stdio, deadline: Duration) -> Output {
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("the program starts");
     let watch = Watch::over(&child, deadline);
     let output = child.wait_with_output().expect("the exit status of the program");

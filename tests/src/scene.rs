@@ -62,7 +62,6 @@ impl Ended {
 
     /// Returns a count in the report, by its path, such as `totals/pages` or `skipped/robots`; 0 if
     /// it is absent.
-    #[must_use]
     pub fn count(&self, path: &str) -> u64 {
         self.report.pointer(&format!("/{path}")).and_then(Value::as_u64).unwrap_or(0)
     }
@@ -175,7 +174,6 @@ impl Scene {
     }
 
     /// Returns the directory of the crawl.
-    #[must_use]
     pub fn out(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| self.dir.path().join("crawl"))
     }
@@ -188,7 +186,6 @@ impl Scene {
     }
 
     /// Returns the crawler's standard error so far.
-    #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("stderr")).unwrap_or_default()
     }
@@ -233,7 +230,6 @@ impl Scene {
     }
 
     /// Returns the directory that contains the crawl.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -242,7 +238,6 @@ impl Scene {
     ///
     /// # Panics
     /// Panics if the seeds need a file that cannot be written.
-    #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.arg("crawl");
@@ -289,7 +284,6 @@ impl Scene {
     ///
     /// # Panics
     /// Panics if the log has an unexpected warning or error, or if the crawl had to be stopped.
-    #[must_use]
     pub fn end(&self, child: Running) -> Ended {
         let (status, usage, overdue) = child.wait_measured().expect("the exit status of the child");
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name));
@@ -323,13 +317,11 @@ impl Scene {
     }
 
     /// Runs a crawl from start to end.
-    #[must_use]
     pub fn crawl(&self) -> Ended {
         self.end(self.start())
     }
 
     /// Returns a judge of this web.
-    #[must_use]
     pub fn judge(&self, limits: JudgeLimits, pace: Pace) -> Judge {
         self.web.judge(limits, pace)
     }

@@ -37,13 +37,11 @@ impl SmallDisk {
     }
 
     /// Returns the root of the file system.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Fills the disk until less than `rest` bytes are free. Returns the file to delete.
-    #[must_use]
     pub fn fill(&self, rest: u64) -> PathBuf {
         fill(self.path(), rest)
     }

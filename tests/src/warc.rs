@@ -29,7 +29,6 @@ impl Record {
     ///
     /// # Panics
     /// Panics if the field occurs twice.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut found = self.fields.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
         let first = found.next().map(|(_, value)| value.as_str());
@@ -41,37 +40,31 @@ impl Record {
     ///
     /// # Panics
     /// Panics if the field is missing.
-    #[must_use]
     pub fn must(&self, name: &str) -> &str {
         self.field(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.fields))
     }
 
     /// Returns the type: `response`, `revisit`, `request`, `metadata` or `warcinfo`.
-    #[must_use]
     pub fn kind(&self) -> &str {
         self.must("WARC-Type")
     }
 
     /// Returns the URL of the record.
-    #[must_use]
     pub fn url(&self) -> &str {
         self.must("WARC-Target-URI")
     }
 
     /// Returns whether it is the result of a request: a response or a revisit.
-    #[must_use]
     pub fn is_capture(&self) -> bool {
         matches!(self.kind(), "response" | "revisit")
     }
 
     /// Returns whether it is a revisit because the server called the page unmodified.
-    #[must_use]
     pub fn is_not_modified(&self) -> bool {
         self.field("WARC-Profile").is_some_and(|profile| profile.ends_with("/server-not-modified"))
     }
 
     /// Returns whether its URL is a robots.txt.
-    #[must_use]
     pub fn is_robots(&self) -> bool {
         self.url().ends_with("/robots.txt")
     }
@@ -80,7 +73,6 @@ impl Record {
     ///
     /// # Panics
     /// Panics if there is no HTTP head.
-    #[must_use]
     pub fn http(&self) -> (String, &[u8]) {
         let end = find(&self.block, b"\r\n\r\n").expect("a block with an HTTP head");
         let (head, payload) = (&self.block[..end], &self.block[end + 4..]);
@@ -91,7 +83,6 @@ impl Record {
     ///
     /// # Panics
     /// Panics if there is none.
-    #[must_use]
     pub fn status(&self) -> u16 {
         if self.is_not_modified() {
             return 304;
@@ -142,7 +133,6 @@ impl Archive {
     ///
     /// # Panics
     /// Panics if a URL occurs twice.
-    #[must_use]
     pub fn pages(&self) -> BTreeMap<&str, &Record> {
         let mut pages = BTreeMap::new();
         for record in self.captures().filter(|record| !record.is_robots()) {

@@ -76,7 +76,6 @@ impl Watched {
     ///
     /// # Panics
     /// Panics if the process has ended, or if its metrics cannot be parsed.
-    #[must_use]
     pub fn look(&self) -> Look {
         let of = |file: &str| {
             let path = format!("/proc/{}/{file}", self.pid);
@@ -114,7 +113,6 @@ impl Watched {
     }
 
     /// Measures for this time.
-    #[must_use]
     pub fn over(&self, time: Duration) -> Stretch {
         let before = self.look();
         std::thread::sleep(time);
@@ -124,21 +122,18 @@ impl Watched {
 
 impl Look {
     /// Returns the sum of all samples of a metric.
-    #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         self.numbers.sum(name, &[])
     }
 
     /// Returns resident memory without RocksDB's cache and buffers, which grow to their limits over
     /// time.
-    #[must_use]
     pub fn resident_beside_rocksdb(&self) -> u64 {
         let owned = |owner| self.numbers.sum("crivello_memory_bytes", &[("owner", owner)]);
         self.resident.saturating_sub((owned("block-cache") + owned("memtables")) as u64)
     }
 
     /// Returns the difference from an earlier sample.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Stretch {
         let secs = self.at.since(earlier.at).as_secs_f64();
         let more = |name: &str| self.number(name) - earlier.number(name);
@@ -165,13 +160,11 @@ impl Look {
 
 impl Stretch {
     /// Returns the pages per second.
-    #[must_use]
     pub fn pages_a_second(&self) -> f64 {
         self.pages / self.secs
     }
 
     /// Returns the crawler's CPU time per page, in microseconds.
-    #[must_use]
     pub fn cpu_a_page(&self) -> f64 {
         self.crawler * self.secs * 1e6 / self.pages.max(1.0)
     }

@@ -53,7 +53,6 @@ impl Subject {
     }
 
     /// Returns the name of the host.
-    #[must_use]
     pub fn host(&self) -> &str {
         match self {
             Self::Host(name) => name,
@@ -62,7 +61,6 @@ impl Subject {
     }
 
     /// Returns the URL, if the subject is one.
-    #[must_use]
     pub const fn url(&self) -> Option<&CrawlUrl> {
         match self {
             Self::Host(_) => None,

@@ -41,7 +41,6 @@ pub struct Crawl {
 
 impl Crawl {
     /// Returns the meter of this crawl, which reads its numbers until it ends.
-    #[must_use]
     pub const fn meter(&self) -> &AgentMetrics {
         &self.meter
     }
@@ -77,7 +76,6 @@ impl Crawl {
     }
 
     /// Returns the address on which this agent listens; `None` if it crawls alone.
-    #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.session.as_ref().map(|session| session.address)
     }
@@ -91,7 +89,6 @@ impl Crawl {
     }
 
     /// Returns the progress of the crawl.
-    #[must_use]
     pub fn snapshot(&self) -> Progress {
         snapshot(&self.shared)
     }

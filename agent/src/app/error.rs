@@ -34,13 +34,11 @@ pub enum AgentError {
 
 impl AgentError {
     /// Returns true if the user can correct the error by another command.
-    #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Open(OpenError::Refused(_)) | Self::Links(_) | Self::Fetch(_))
     }
 
     /// Returns true if more space on the disk would solve the problem.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
             Self::Open(error) => error.is_full(),

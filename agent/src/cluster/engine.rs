@@ -160,7 +160,6 @@ impl ReplicationEngine {
     }
 
     /// Returns the ownership state, with the view in force.
-    #[must_use]
     pub const fn ownership(&self) -> &Ownership {
         &self.ownership
     }
@@ -172,13 +171,11 @@ impl ReplicationEngine {
     }
 
     /// Returns the outbox, which contains the unacknowledged rows.
-    #[must_use]
     pub const fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
     /// Returns the number of groups that are being drained, and of transfers in progress.
-    #[must_use]
     pub fn handoffs(&self) -> usize {
         self.transfers.0.len() + self.draining.len()
     }
@@ -350,20 +347,17 @@ impl ReplicationEngine {
     }
 
     /// Returns true while rows of groups are sent to other agents.
-    #[must_use]
     pub const fn is_transferring(&self) -> bool {
         !self.transfers.0.is_empty()
     }
 
     /// Returns true if the last [`Self::step`] ended before its work did.
-    #[must_use]
     pub const fn has_more(&self) -> bool {
         self.has_more
     }
 
     /// Returns true if an acknowledgement, a row, a message or a transfer waits for a sync of the
     /// state: nothing leaves this agent before everything that it follows from is synced.
-    #[must_use]
     pub fn wants_sync(&self) -> bool {
         !self.is_synced()
             && (self.waiters.await_any(Barrier::Sync)
@@ -419,7 +413,6 @@ impl ReplicationEngine {
 
     /// Returns true if all rows are where the view wants them, and nothing is in progress. The
     /// caller must check commits and messages that the engine has not received.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.has_shared_all()
             && self.messages.values().all(VecDeque::is_empty)
@@ -430,7 +423,6 @@ impl ReplicationEngine {
     }
 
     /// Returns true if all groups that other agents must have are stored there.
-    #[must_use]
     pub fn has_shared_all(&self) -> bool {
         self.ownership.is_settled() && self.transfers.0.is_empty() && self.draining.is_empty()
     }
@@ -446,7 +438,6 @@ impl ReplicationEngine {
     }
 
     /// Returns true if all agents of the view are draining or dead.
-    #[must_use]
     pub fn nobody_takes_over(&self) -> bool {
         let active = |view: &Arc<View>| view.agents.iter().any(|a| a.state == AgentState::Active);
         self.ownership.view().is_some_and(|view| !active(view))

@@ -24,7 +24,6 @@ const FACTS_MAX: usize = 8_192;
 
 impl ReplicationEngine {
     /// Returns true if a commit is required before more messages are handled.
-    #[must_use]
     pub fn is_full(&self, facts: &Commit) -> bool {
         self.next_view.is_some() || facts.facts.len() >= FACTS_MAX
     }

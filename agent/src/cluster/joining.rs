@@ -27,8 +27,8 @@ const SPACE_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Time between two looks at `stop` during such a pause.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The steps of an agent that joins. Each is repeated until it succeeds, is refused, or `stop` is
-/// cancelled.
+/// The steps of an agent that joins. Those that wait for the coordinator or for space are repeated until
+/// they succeed, are refused, or `stop` is cancelled.
 pub struct JoinSteps<'a> {
     /// URL of the coordinator.
     pub coordinator: &'a str,

@@ -26,7 +26,6 @@ use std::collections::{BTreeMap, BTreeSet};
 impl ReplicationEngine {
     /// Returns true if the next commit must write or delete an outbox row, or finish a pending
     /// page.
-    #[must_use]
     pub fn has_changes(&self) -> bool {
         self.outbox.has_changes()
     }

@@ -94,7 +94,6 @@ impl Replication {
     }
 
     /// Returns true if an acknowledgement, a row or a message waits for a sync of the state.
-    #[must_use]
     pub fn wants_sync(&self) -> bool {
         matches!(self, Self::Cluster(cluster) if cluster.engine.wants_sync())
     }
@@ -107,32 +106,27 @@ impl Replication {
     }
 
     /// Returns true while rows of groups are sent to other agents.
-    #[must_use]
     pub fn is_transferring(&self) -> bool {
         matches!(self, Self::Cluster(cluster) if cluster.engine.is_transferring())
     }
 
     /// Returns true if a handoff has more to do at once.
-    #[must_use]
     pub fn has_more(&self) -> bool {
         matches!(self, Self::Cluster(cluster) if cluster.engine.has_more())
     }
 
     /// Returns true if outbox rows or pending pages wait for a commit.
-    #[must_use]
     pub fn has_changes(&self) -> bool {
         matches!(self, Self::Cluster(cluster) if cluster.engine.has_changes())
     }
 
     /// Returns the sender of a traced URL in the open commit, and the time of its arrival.
-    #[must_use]
     pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
         let Self::Cluster(cluster) = self else { return None };
         cluster.engine.traced.arrived(url)
     }
 
     /// Returns true if the agent crawls alone.
-    #[must_use]
     pub const fn is_solo(&self) -> bool {
         matches!(self, Self::Solo)
     }
@@ -180,7 +174,6 @@ impl ClusterReplication {
     }
 
     /// Returns the queue of messages that are not handled yet.
-    #[must_use]
     pub const fn inbox(&self) -> &Receiver<InboundMsg> {
         &self.parts.inbox
     }
@@ -266,7 +259,6 @@ impl ClusterReplication {
     }
 
     /// Returns true if nothing is in progress between this agent and others.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.engine.is_settled() && self.parts.inbox.is_empty()
     }

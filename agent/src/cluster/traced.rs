@@ -165,7 +165,7 @@ pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
     }
     for fact in facts {
         match fact {
-            Fact::Queued { host, url, .. } | Fact::Listed { host, url, .. } => {
+            Fact::Queued { host, url, .. } => {
                 let url = UrlKey { group: host.group, url: url.hash };
                 if tracer.sampled(url).is_some() {
                     tracer.queued(url, now, Since::Reported);
@@ -173,7 +173,7 @@ pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
             }
             Fact::Done { url, .. } if tracer.sampled(*url).is_some() => tracer.is_done(*url),
             Fact::Done { .. } | Fact::Host { .. } | Fact::Robots { .. } => {}
-            Fact::Signal(_) | Fact::HostRequest(_) => {}
+            Fact::Listed { .. } | Fact::Signal(_) | Fact::HostRequest(_) => {}
         }
     }
 }

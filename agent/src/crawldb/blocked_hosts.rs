@@ -131,7 +131,6 @@ impl BlockedHosts {
     }
 
     /// Returns the numbers of dropped hosts and URLs for each entry of `links.blocked`.
-    #[must_use]
     pub fn counts(&self) -> Vec<BlockCount> {
         let done = self.at.is_none() && self.awaited.is_empty();
         let count = |block: &BlockEntry| {
@@ -143,19 +142,16 @@ impl BlockedHosts {
     }
 
     /// Returns a number that rises whenever [`Self::counts`] may change.
-    #[must_use]
     pub const fn changes(&self) -> u64 {
         self.changes
     }
 
     /// Returns true while the scan is incomplete or a blocked host is not dropped yet.
-    #[must_use]
     pub fn is_active(&self) -> bool {
         self.at.is_some() || !self.awaited.is_empty()
     }
 
     /// Returns true while the scan over all hosts is incomplete.
-    #[must_use]
     pub const fn is_scanning(&self) -> bool {
         self.at.is_some()
     }

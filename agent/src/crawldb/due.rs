@@ -21,7 +21,7 @@ use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_recrawl::demand::{DemandReport, DemandSums};
 use crivello_recrawl::threshold_history::DuePass;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,9 +46,9 @@ struct Pass {
     mark: u16,
     from: Vec<u8>,
     moves: Option<DuePass>,
-    /// True if it looks for due times that other agents have stored, by a threshold or bounds that are not
-    /// in force any more.
-    checks_all: bool,
+    /// Groups of which other agents have stored due times, perhaps by a threshold or bounds that are not in
+    /// force any more.
+    opened: BTreeSet<GroupHash>,
     sums: DemandSums,
     n_pages: u64,
     /// Share of the pages whose rates are added up.
@@ -61,8 +61,8 @@ pub struct DueScan {
     /// First key that was skipped because its group is closed.
     first_skipped: Option<[u8; keys::DUE]>,
     pass: Option<Pass>,
-    /// True if a group was opened since the last pass began: its due times were left out.
-    is_opened: bool,
+    /// Groups that were opened since the last pass began: it left them out.
+    opened: BTreeSet<GroupHash>,
     /// End of the last pass, the number of pages then, and its duration.
     passed: Option<(Timestamp, u64, Duration)>,
 }
@@ -77,10 +77,14 @@ struct DueUrl {
 impl DueScan {
     /// Makes the next scan include skipped URLs, because a group was opened.
     pub fn rescan(&mut self, frontier: &mut Frontier) {
-        self.is_opened = true;
         if let Some(first) = self.first_skipped.take() {
             frontier.due.include(first, Timestamp::ZERO);
         }
+    }
+
+    /// Notes that a group was opened that was closed.
+    pub fn on_opened(&mut self, group: GroupHash) {
+        self.opened.insert(group);
     }
 
     /// Queues some URLs that are due.
@@ -177,7 +181,7 @@ impl DueScan {
             mark: recrawl.next_pass(),
             from: Vec::new(),
             moves: recrawl.begin_pass(now),
-            checks_all: std::mem::take(&mut self.is_opened),
+            opened: std::mem::take(&mut self.opened),
             sums: DemandSums::default(),
             n_pages: 0,
         });
@@ -203,7 +207,8 @@ impl DueScan {
             pass.n_pages += 1;
             let moves = pass.moves.as_ref();
             let due = moves.and_then(|moves| recrawl.moved_due(moves, revisit, now));
-            let sooner = || pass.checks_all.then(|| recrawl.sooner_due(revisit, now)).flatten();
+            let is_opened = pass.opened.contains(&url.group);
+            let sooner = || if is_opened { recrawl.sooner_due(revisit, now) } else { None };
             if let Some(due) = due.or_else(sooner) {
                 let revisit = Revisit { moved_in: pass.mark, ..revisit.clone() };
                 let moved = with_due(outcome, page, &revisit, due);

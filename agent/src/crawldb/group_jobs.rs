@@ -86,23 +86,24 @@ impl GroupJobs {
         Ok(jobs)
     }
 
-    /// Begins to open or to close a group. If another agent may have visited its hosts until
-    /// `taken_over`, they rest from then on.
+    /// Begins to open or to close a group. Returns false if it is so already. If another agent may have
+    /// visited its hosts until `taken_over`, they rest from then on.
     pub(super) fn reschedule(
         &mut self,
         group: GroupHash,
         open: bool,
         taken_over: Timestamp,
         group_rows: &mut GroupRows,
-    ) -> Result<(), DiskError> {
-        if group_rows.is_open(group)? != open && !self.is_deleting(group) {
+    ) -> Result<bool, DiskError> {
+        let changes = group_rows.is_open(group)? != open && !self.is_deleting(group);
+        if changes {
             group_rows.set_open(group, open)?;
             // The rest that an unfinished job has not yet given to all hosts is not lost.
             let unfinished = self.reschedules.get(&group).map(|job| job.taken_over);
             let taken_over = taken_over.max(unfinished.unwrap_or(Timestamp::ZERO));
             self.begin(group, Task::Reschedule, taken_over);
         }
-        Ok(())
+        Ok(changes)
     }
 
     /// Begins to delete all rows of a group.

@@ -65,7 +65,6 @@ impl GroupRows {
     }
 
     /// Returns true if changes wait for the next commit.
-    #[must_use]
     pub fn has_changes(&self) -> bool {
         !self.pending.is_empty()
     }

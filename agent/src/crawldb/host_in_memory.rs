@@ -58,7 +58,6 @@ impl Default for QueueCursors {
 
 impl QueueCursors {
     /// Returns the key from which on a queue has rows to hand out.
-    #[must_use]
     pub const fn of(&self, queue: QueueKind) -> QueueKey {
         match queue {
             QueueKind::New => self.new,
@@ -138,7 +137,6 @@ impl HostInMemory {
 
     /// Returns true if this is the row of the host with this name. Otherwise two hosts have the same
     /// key, which is logged: the caller discards the other one.
-    #[must_use]
     pub fn is_named(&self, host: HostKey, name: &str) -> bool {
         let is_same = *self.row.name == *name;
         if !is_same {
@@ -155,7 +153,6 @@ impl HostInMemory {
     }
 
     /// Returns true if `queue_key` is handed out.
-    #[must_use]
     pub fn is_checked_out(&self, queue_key: QueueKey) -> bool {
         self.checked_out.binary_search(&queue_key).is_ok()
     }
@@ -193,14 +190,12 @@ impl HostInMemory {
     }
 
     /// Returns the number of queued URLs that are not handed out.
-    #[must_use]
     pub fn available(&self) -> u64 {
         self.row.queued.saturating_sub(self.checked_out.len() as u64)
     }
 
     /// Returns the place of the host in `schedule`. It is set whenever the queue is not
     /// empty, so that a restart finds the host.
-    #[must_use]
     pub fn place(&self, now: Timestamp) -> Option<SchedulePlace> {
         let stays = self.on_workbench || !self.reschedule;
         match self.row.scheduled {
@@ -214,13 +209,11 @@ impl HostInMemory {
     }
 
     /// Returns true if the host is on the workbench, has pages in flight, or is being dropped.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         self.on_workbench || !self.checked_out.is_empty() || self.dropping.is_some()
     }
 
     /// Returns true if nothing keeps the host in memory.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.dirty && !self.is_busy()
     }

@@ -175,13 +175,11 @@ impl CrawlDb {
     }
 
     /// Returns the totals of the crawl, as of the last commit.
-    #[must_use]
     pub const fn totals(&self) -> &Totals {
         &self.frontier.totals
     }
 
     /// Returns the sieve's counts since this process started.
-    #[must_use]
     pub fn sieve_counts(&self) -> SieveCounts {
         self.sieve.counts()
     }
@@ -193,7 +191,6 @@ impl CrawlDb {
 
     /// Returns true if changes wait for a commit even without pages: a message of the workbench, a
     /// queue to discard, a job on a group.
-    #[must_use]
     pub fn has_changes(&self) -> bool {
         let Frontier { dropping, robots, hosts, .. } = &self.frontier;
         let waiting = !dropping.is_empty() || !self.refused.is_empty();
@@ -202,7 +199,6 @@ impl CrawlDb {
     }
 
     /// Returns true if the workbench requested something since [`Self::serve`] was last called.
-    #[must_use]
     pub const fn is_requested(&self) -> bool {
         self.server.is_requested()
     }
@@ -272,13 +268,11 @@ impl CrawlDb {
     }
 
     /// Returns true while rows of a group remain to be deleted.
-    #[must_use]
     pub fn is_deleting(&self, group: GroupHash) -> bool {
         self.group_jobs.is_deleting(group)
     }
 
     /// Returns true if [`Self::step_job`] has something to do.
-    #[must_use]
     pub fn has_jobs(&self) -> bool {
         self.group_jobs.count() > 0
     }
@@ -333,7 +327,6 @@ impl CrawlDb {
     }
 
     /// Returns true while queued URLs remain to be brought to the order of `links.priority`.
-    #[must_use]
     pub const fn is_reordering(&self) -> bool {
         self.reorder.is_running()
     }
@@ -355,7 +348,6 @@ impl CrawlDb {
     }
 
     /// Returns true if [`Self::step_due`] has something to do.
-    #[must_use]
     pub fn has_due(&self, now: Timestamp) -> bool {
         self.recrawl.is_on() && self.frontier.due.next <= now
     }
@@ -400,22 +392,19 @@ impl CrawlDb {
     }
 
     /// Returns true while hosts remain to be scanned that people asked for.
-    #[must_use]
     pub const fn has_host_requests(&self) -> bool {
         self.host_requests.is_running()
     }
 
     /// Returns the policy of fetching pages again, and what was learned.
-    #[must_use]
     pub const fn recrawl(&self) -> &RecrawlState {
         &self.recrawl
     }
 
     /// Returns the state of fetching pages again; `None` if it is off.
-    #[must_use]
     pub fn recrawl_progress(&self) -> Option<RecrawlProgress> {
         let (totals, recrawl) = (self.totals(), &self.recrawl);
-        let RevisitCounts { changed, unchanged, not_modified, failed } = recrawl.counts();
+        let RevisitCounts { new, changed, unchanged, not_modified, failed } = recrawl.counts();
         recrawl.is_on().then(|| RecrawlProgress {
             scheduled: totals.scheduled,
             queued: totals.queued_again,
@@ -425,6 +414,8 @@ impl CrawlDb {
             failed,
             freshness: recrawl.freshness(),
             threshold: recrawl.is_adaptive().then(|| recrawl.threshold()),
+            new,
+            lateness: recrawl.lateness(),
         })
     }
 
@@ -454,7 +445,6 @@ impl CrawlDb {
     }
 
     /// Returns the blocked hosts, and the progress of dropping them.
-    #[must_use]
     pub const fn blocked_hosts(&self) -> &BlockedHosts {
         &self.blocked_hosts
     }

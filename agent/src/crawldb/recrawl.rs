@@ -49,12 +49,16 @@ const LISTS_INTERVAL: Duration = Duration::from_secs(86_400);
 const HINT_WINDOW_LISTS: f64 = 10.0;
 /// Number of visits after which one counts `1/e` in the estimated freshness.
 const FRESHNESS_VISITS: f64 = 10_000.0;
+/// The same for the lateness of visits.
+const LATENESS_VISITS: f64 = 1_000.0;
 /// Version of the value in `meta`.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
-/// Results of visits of pages that were fetched before.
+/// Results of visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevisitCounts {
+    /// Pages that were found by a first fetch.
+    pub new: u64,
     /// Pages whose content had changed.
     pub changed: u64,
     /// Pages whose content was the same, with a body.
@@ -63,6 +67,13 @@ pub struct RevisitCounts {
     pub not_modified: u64,
     /// Visits without a page: errors, and pages that are gone.
     pub failed: u64,
+}
+
+impl RevisitCounts {
+    /// Returns the number of visits after the first.
+    const fn again(&self) -> u64 {
+        self.changed + self.unchanged + self.not_modified + self.failed
+    }
 }
 
 /// The policy in force, and what is learned from all pages of this agent.
@@ -82,6 +93,8 @@ pub struct RecrawlState {
     /// recent visits.
     fresh_time: f64,
     copy_time: f64,
+    /// Mean time from the due time of a URL to its fetch, in seconds; of recent visits.
+    lateness: f64,
 }
 
 impl RecrawlState {
@@ -105,6 +118,7 @@ impl RecrawlState {
             counts: RevisitCounts::default(),
             fresh_time: 0.0,
             copy_time: 0.0,
+            lateness: 0.0,
         };
         if let Some(value) = disk.get(Family::Meta, META_RECRAWL)? {
             let damaged = DiskError::Row { family: "meta", what: "the recrawl state is malformed" };
@@ -141,7 +155,6 @@ impl RecrawlState {
     }
 
     /// Returns the results of visits of pages that were fetched before.
-    #[must_use]
     pub const fn counts(&self) -> RevisitCounts {
         self.counts
     }
@@ -156,6 +169,12 @@ impl RecrawlState {
     /// fetched.
     pub fn freshness(&self) -> Option<f64> {
         (self.copy_time > 0.0).then(|| self.fresh_time / self.copy_time)
+    }
+
+    /// Returns the mean time from the due time of a URL to its fetch, in seconds; `None` before any visit
+    /// after the first.
+    pub fn lateness(&self) -> Option<f64> {
+        (self.counts.again() > 0).then_some(self.lateness)
     }
 
     /// Returns the recrawl state of a URL after a visit; `None` if pages are fetched once.
@@ -191,6 +210,11 @@ impl RecrawlState {
                 self.after_failure(&before, now, is_gone)
             }
         };
+        let n_visits = self.counts.again();
+        if before.history.is_some() && before.due > Timestamp::ZERO && n_visits > 0 {
+            let late = page.at.since(before.due).as_secs_f64();
+            self.lateness += (late - self.lateness) / LATENESS_VISITS.min(n_visits as f64);
+        }
         Some(Box::new(after))
     }
 
@@ -249,6 +273,7 @@ impl RecrawlState {
         // A page that only failed so far has a history, but no content.
         let history = match before.history.filter(|_| before.content.is_some()) {
             None => {
+                self.counts.new += 1;
                 let lifetime = data.lifetime.map(|lifetime| lifetime.as_secs_f64());
                 PageHistory::first(now, &FirstHints { age, lifetime }, &context)
             }
@@ -543,13 +568,15 @@ impl RecrawlState {
         if !self.is_on() {
             return;
         }
-        let RevisitCounts { changed, unchanged, not_modified, failed } = self.counts;
+        let RevisitCounts { new, changed, unchanged, not_modified, failed } = self.counts;
         let mut w = RowWriter::versioned(VERSION);
         w.rest(&self.threshold.to_be_bytes()).rest(&self.prior.to_bytes());
-        for n in [changed, unchanged, not_modified, failed, self.n_reports] {
+        for n in [new, changed, unchanged, not_modified, failed, self.n_reports] {
             w.number(n);
         }
-        w.rest(&self.fresh_time.to_be_bytes()).rest(&self.copy_time.to_be_bytes());
+        for number in [self.fresh_time, self.copy_time, self.lateness] {
+            w.rest(&number.to_be_bytes());
+        }
         let DueRule { policy, threshold } = self.past.passed();
         let (least, most) = policy.bounds();
         w.byte(u8::from(policy.objective() == Objective::Freshness));
@@ -567,6 +594,7 @@ impl RecrawlState {
         let threshold = f64::from_be_bytes(r.array()?);
         self.prior = PriorStats::from_bytes(&r.array()?);
         self.counts = RevisitCounts {
+            new: r.number()?,
             changed: r.number()?,
             unchanged: r.number()?,
             not_modified: r.number()?,
@@ -574,9 +602,12 @@ impl RecrawlState {
         };
         self.n_reports = r.number()?;
         let number = |r: &mut RowReader<'_>| r.array().map(f64::from_be_bytes);
-        let (fresh, all) = (number(&mut r)?, number(&mut r)?);
+        let (fresh, all, late) = (number(&mut r)?, number(&mut r)?, number(&mut r)?);
         if fresh >= 0.0 && all.is_finite() && fresh <= all {
             (self.fresh_time, self.copy_time) = (fresh, all);
+        }
+        if late >= 0.0 && late.is_finite() {
+            self.lateness = late;
         }
         let objective = match r.byte()? {
             0 => Objective::Harmonic,

@@ -20,11 +20,16 @@ impl ReplicaStore for CrawlDb {
     }
 
     fn open_group(&mut self, group: GroupHash, taken_over: Timestamp) -> Result<(), DiskError> {
-        self.group_jobs.reschedule(group, true, taken_over, &mut self.group_rows)
+        let was_closed =
+            self.group_jobs.reschedule(group, true, taken_over, &mut self.group_rows)?;
+        if was_closed && self.recrawl.is_adaptive() {
+            self.due.on_opened(group);
+        }
+        Ok(())
     }
 
     fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
-        self.group_jobs.reschedule(group, false, Timestamp::ZERO, &mut self.group_rows)
+        self.group_jobs.reschedule(group, false, Timestamp::ZERO, &mut self.group_rows).map(|_| ())
     }
 
     fn delete_group(&mut self, group: GroupHash) {

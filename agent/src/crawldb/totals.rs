@@ -52,7 +52,6 @@ const VERSION: u8 = 3;
 
 impl Totals {
     /// Encodes the value in `meta`.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::versioned(VERSION);
         for n in [self.next_seq, self.seen, self.queued, self.hosts, self.pages, self.bytes] {

@@ -55,7 +55,6 @@ pub enum WriterError {
 
 impl WriterError {
     /// Returns true if more space on the disk would solve the problem.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
             Self::Disk(error) => error.is_full(),

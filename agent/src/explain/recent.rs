@@ -69,20 +69,17 @@ impl RecentFetches {
     }
 
     /// Returns the last fetches, newest first; `agent` is this agent.
-    #[must_use]
     pub fn last(&self, max: usize, failed_only: bool, agent: AgentId) -> Vec<v1::FetchSummary> {
         self.select(max, agent, |fetch| !failed_only || fetch.is_failed())
     }
 
     /// Returns the last fetches of one host, newest first; `agent` is this agent.
-    #[must_use]
     pub fn of_host(&self, host: HostKey, max: usize, agent: AgentId) -> Vec<v1::FetchSummary> {
         self.select(max, agent, |fetch| fetch.host == host)
     }
 
     /// Returns the time and the status of the last fetch of `url`, if it is remembered and did not
     /// fail.
-    #[must_use]
     pub fn page_of(&self, url: &str) -> Option<(Timestamp, u16)> {
         if url.len() > FETCH_URL_SHOWN {
             return None; // Only the beginning of long URLs is remembered.

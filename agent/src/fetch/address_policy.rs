@@ -35,7 +35,6 @@ impl AddressPolicy {
     }
 
     /// Returns true if `address` may be connected to.
-    #[must_use]
     pub fn admits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let is_allowed = self.allowed.iter().any(|network| network.contains(&address));

@@ -70,7 +70,6 @@ impl DnsResolver {
     }
 
     /// Returns the durations of queries.
-    #[must_use]
     pub fn times(&self) -> &Histogram {
         self.queries.times()
     }
@@ -81,7 +80,6 @@ impl DnsResolver {
     }
 
     /// Returns the number of these answers that came from the cache.
-    #[must_use]
     pub fn answers_cached(&self) -> u64 {
         self.answers_cached.load(Relaxed)
     }

@@ -159,20 +159,17 @@ impl FetchContext {
     }
 
     /// Returns the response times of the web.
-    #[must_use]
     pub const fn timings(&self) -> &Timings {
         &self.timings
     }
 
     /// Returns the number of hosts to which an idle connection is kept.
-    #[must_use]
     pub fn connections_idle(&self) -> usize {
         self.idle_limit.len(self.clock.now())
     }
 
     /// Returns the bytes that large bodies have reserved, and the number of bodies that wait for a
     /// reservation.
-    #[must_use]
     pub fn bodies(&self) -> (usize, usize) {
         self.body_budget.usage()
     }

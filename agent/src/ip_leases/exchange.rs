@@ -75,7 +75,6 @@ impl IpLeaseExchange {
     }
 
     /// Returns the epoch in force; 0 before the first.
-    #[must_use]
     pub fn epoch(&self) -> u64 {
         self.owners.as_ref().map_or(0, |owners| owners.view().epoch)
     }
@@ -173,7 +172,6 @@ impl IpLeaseExchange {
     }
 
     /// Returns the time at which [`Self::tick`] is due.
-    #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         self.lessor.next_time()
     }
@@ -189,7 +187,6 @@ impl IpLeaseExchange {
     }
 
     /// Number of leases granted to other agents.
-    #[must_use]
     pub fn lent(&self) -> usize {
         self.lessor.lent_to_others(self.me)
     }

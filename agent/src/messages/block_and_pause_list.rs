@@ -30,14 +30,12 @@ impl Lists {
     }
 
     /// Returns the entry that blocks a host by its name or its address.
-    #[must_use]
     pub fn block(&self, host: &str, address: Option<IpAddr>) -> Option<&BlockEntry> {
         let at = || address.and_then(|address| self.blocked.by_address(address));
         self.blocked.by_name(host).or_else(at)
     }
 
     /// Returns true if a host is paused.
-    #[must_use]
     pub fn is_paused(&self, host: &str) -> bool {
         self.paused.contains(host)
     }
@@ -56,20 +54,17 @@ impl BlockAndPauseList {
     }
 
     /// Returns the lists in force.
-    #[must_use]
     pub fn lists(&self) -> Arc<Lists> {
         self.0.load_full()
     }
 
     /// Returns true if no request to a host may begin now, because it is paused or blocked.
-    #[must_use]
     pub fn stops(&self, host: &str, address: IpAddr) -> bool {
         let lists = self.0.load();
         lists.is_paused(host) || lists.block(host, Some(address)).is_some()
     }
 
     /// Returns true if an address is blocked.
-    #[must_use]
     pub fn blocks_address(&self, address: IpAddr) -> bool {
         self.0.load().blocked.by_address(address).is_some()
     }

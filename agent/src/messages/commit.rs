@@ -106,7 +106,6 @@ impl Commit {
     }
 
     /// Returns true if it contains nothing to store.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
             && self.found.is_empty()
@@ -127,7 +126,6 @@ impl Commit {
     }
 
     /// Returns true if an agent or a person waits for it.
-    #[must_use]
     pub const fn is_awaited(&self) -> bool {
         !self.acks.is_empty() || !self.seeds.is_empty()
     }

@@ -34,13 +34,11 @@ impl QueueKind {
     }
 
     /// Returns the lower bound of the keys in this queue.
-    #[must_use]
     pub const fn start(self) -> QueueKey {
         QueueKey { queue: self, priority: 0, seq: 0 }
     }
 
     /// Returns the upper bound of the keys in this queue.
-    #[must_use]
     pub const fn end(self) -> QueueKey {
         match self {
             Self::New => Self::Again.start(),
@@ -69,7 +67,6 @@ impl QueueKey {
     }
 
     /// Returns true if it is the key of a pending page.
-    #[must_use]
     pub const fn is_pending(self) -> bool {
         matches!(self.queue, QueueKind::Pending)
     }
@@ -104,25 +101,21 @@ pub struct Queued {
 impl Queued {
     /// Returns its share of the URLs in memory: one, plus one for each 256 bytes of its path, plus one
     /// if it was fetched before.
-    #[must_use]
     pub const fn weight(&self) -> usize {
         1 + self.path.len() / 256 + self.revisit.is_some() as usize
     }
 
     /// Returns the number of the fetch that it waits for, counted from 0.
-    #[must_use]
     pub fn generation(&self) -> u32 {
         self.revisit.as_ref().map_or(0, |revisit| revisit.generation)
     }
 
     /// Returns true if a fetch of it had a response, so that limits count it already.
-    #[must_use]
     pub fn was_answered(&self) -> bool {
         self.revisit.as_ref().is_some_and(|revisit| revisit.was_answered)
     }
 
     /// Returns true if it counts as a page of its host and domain.
-    #[must_use]
     pub fn is_counted(&self) -> bool {
         self.revisit.as_ref().is_some_and(|revisit| revisit.is_counted)
     }
@@ -138,7 +131,6 @@ impl Queued {
     }
 
     /// Returns the queue in which it waits to be fetched.
-    #[must_use]
     pub fn queue(&self) -> QueueKind {
         if self.was_answered() { QueueKind::Again } else { QueueKind::New }
     }
@@ -171,7 +163,6 @@ pub struct DueHost {
 impl DueHost {
     /// Returns the number of hosts that it counts for in the open host request: one, plus one for each
     /// [`RULES_A_HOST`](crate::limits::RULES_A_HOST) bytes of its rules.
-    #[must_use]
     pub fn counts_as(&self) -> u32 {
         let rules = self.robots.iter().map(|(_, record)| record.rules_bytes()).sum::<usize>();
         u32::try_from(1 + rules / crate::limits::RULES_A_HOST).unwrap_or(u32::MAX)
@@ -195,7 +186,6 @@ pub struct RobotsRecord {
 
 impl RobotsRecord {
     /// Returns the bytes that its rules take in memory.
-    #[must_use]
     pub fn rules_bytes(&self) -> usize {
         self.rules.as_ref().map_or(0, |rules| rules.heap_size())
     }

@@ -84,7 +84,6 @@ pub enum Fact {
 
 impl Fact {
     /// Returns the group that it is about.
-    #[must_use]
     pub const fn group(&self) -> GroupHash {
         match self {
             Self::Done { url, .. } | Self::Signal(ChangeSignal { url, .. }) => url.group,
@@ -97,7 +96,6 @@ impl Fact {
     }
 
     /// Returns the approximate bytes that it takes in memory; no less than on the wire.
-    #[must_use]
     pub fn weight(&self) -> usize {
         size_of::<Self>()
             + match self {

@@ -43,7 +43,6 @@ pub struct Fetched {
 
 impl Fetched {
     /// Returns the bytes of the body that it holds in memory.
-    #[must_use]
     pub fn body_len(&self) -> usize {
         match &self.outcome {
             FetchOutcome::Response(response) => response.body.len(),
@@ -92,7 +91,6 @@ impl Response {
     /// Returns the body as a robots.txt. `None` if it must not be used: a file that was cut off, or
     /// that has an encoding that cannot be decoded, may lack or hide the very rule that forbids a
     /// page. If a file is too long, the part that was read is used (RFC 9309 section 2.5).
-    #[must_use]
     pub fn robots_txt(&self) -> Option<RobotsTxt> {
         let cut = match self.truncated {
             Some(Truncation::Disconnect | Truncation::Time) => return None,

@@ -35,13 +35,11 @@ impl Finder {
     }
 
     /// Returns true if it is a seed, or was found on its own group.
-    #[must_use]
     pub const fn is_own(self) -> bool {
         self.0 <= Self::OWN.0
     }
 
     /// Returns the number stored on disk, below 16.
-    #[must_use]
     pub const fn code(self) -> u8 {
         self.0
     }

@@ -32,7 +32,6 @@ pub struct Found {
 
 impl Found {
     /// Returns the key of the URL.
-    #[must_use]
     pub const fn key(&self) -> UrlKey {
         UrlKey { group: self.host.group, url: self.hash }
     }

@@ -29,7 +29,6 @@ impl HostScore {
     }
 
     /// Returns the class: one for each quarter of the scores.
-    #[must_use]
     pub const fn class(self) -> HostClass {
         match self.0 >> 14 {
             3 => HostClass::First,

@@ -19,7 +19,6 @@ impl VisitDeadline {
     }
 
     /// Returns the deadline.
-    #[must_use]
     pub fn end(&self) -> Timestamp {
         self.0.as_ref().map_or(Timestamp::MAX, |end| Timestamp(end.load(Relaxed)))
     }
@@ -120,7 +119,6 @@ pub struct ReportedLease {
 
 impl LeaseBatch {
     /// Returns true if the batch is empty.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.report.is_none() && self.requests.is_empty() && self.notices.is_empty()
     }

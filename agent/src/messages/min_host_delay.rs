@@ -25,7 +25,6 @@ impl MinHostDelay {
     }
 
     /// Returns the delay, in whole milliseconds.
-    #[must_use]
     pub fn get(&self) -> Duration {
         Duration::from_millis(self.0.load(Relaxed))
     }

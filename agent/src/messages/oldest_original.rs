@@ -37,14 +37,12 @@ impl OldestOriginal {
     }
 
     /// Returns true if a new revisit may refer to a capture of this time in the own archive.
-    #[must_use]
     pub fn permits(&self, at: Timestamp) -> bool {
         at.0 >= self.0.at.load(Relaxed)
     }
 
     /// Returns true if a new revisit may refer to this capture. A clock that was wrong does not matter for
     /// it.
-    #[must_use]
     pub fn permits_capture(&self, capture: &LastCapture) -> bool {
         let is_young = |(file, _)| file >= self.0.file.load(Relaxed);
         let missing = self.0.missing.get().map_or(&[][..], Vec::as_slice);

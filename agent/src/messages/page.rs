@@ -66,7 +66,6 @@ pub struct RevisitData {
 
 impl Page {
     /// Returns the bytes that its records and links hold in memory.
-    #[must_use]
     pub fn held_bytes(&self) -> usize {
         let records = self.records.iter().map(|record| record.bytes.len());
         let links = self.links.iter().map(|found| size_of::<Found>() + found.url.as_str().len());

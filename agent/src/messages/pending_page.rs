@@ -36,7 +36,6 @@ impl PendingPage {
     }
 
     /// Returns the page's key.
-    #[must_use]
     pub const fn key(&self) -> UrlKey {
         UrlKey { group: self.host.group, url: self.hash }
     }

@@ -49,7 +49,6 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// Returns the name of the reason.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoSuchName => "no-such-name",

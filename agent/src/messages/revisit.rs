@@ -61,7 +61,6 @@ pub struct Validators {
 
 impl Validators {
     /// Returns true if a request with them is not conditional.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
@@ -94,7 +93,6 @@ impl Revisit {
     }
 
     /// Returns true if a hint set the due time.
-    #[must_use]
     pub const fn is_set_by_hint(&self) -> bool {
         matches!(self.moved_in, Self::REQUESTED | Self::SIGNALED)
     }
@@ -114,7 +112,6 @@ impl Revisit {
     }
 
     /// Returns the bytes that it takes in memory; no less than on the wire.
-    #[must_use]
     pub fn weight(&self) -> usize {
         let Validators { etag, last_modified } = &self.validators;
         let texts = [etag, last_modified].into_iter().flatten().map(|text| text.len());
@@ -129,7 +126,6 @@ impl Revisit {
     }
 
     /// Encodes it.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Validators { etag, last_modified } = &self.validators;
         let record = self.capture.and_then(|capture| capture.record);

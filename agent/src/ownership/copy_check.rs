@@ -47,7 +47,6 @@ impl Ownership {
     }
 
     /// Returns true if this agent has announced in this epoch which groups it will send.
-    #[must_use]
     pub fn has_scanned(&self) -> bool {
         self.handoff.has_scanned()
     }

@@ -93,13 +93,11 @@ impl Ownership {
     }
 
     /// Returns the epoch of the view in force; 0 before the first.
-    #[must_use]
     pub fn epoch(&self) -> u64 {
         self.owners.as_ref().map_or(0, |owners| owners.view().epoch)
     }
 
     /// Returns the view in force.
-    #[must_use]
     pub fn view(&self) -> Option<&Arc<View>> {
         self.owners.as_ref().map(Owners::view)
     }
@@ -146,20 +144,17 @@ impl Ownership {
     }
 
     /// Returns the agent that crawls `group` in the view in force.
-    #[must_use]
     pub fn owner(&self, group: GroupHash) -> Option<AgentId> {
         self.owners.as_ref()?.owner(group)
     }
 
     /// Returns the owner and the replicas of a group.
-    #[must_use]
     pub fn replica_set(&self, group: GroupHash) -> Arc<[AgentId]> {
         self.cached(group).all
     }
 
     /// Returns the agents that must have stored a fact of `group` before it is acknowledged,
     /// without this agent.
-    #[must_use]
     pub fn replicas(&self, group: GroupHash) -> Arc<[AgentId]> {
         self.cached(group).others
     }
@@ -180,7 +175,6 @@ impl Ownership {
 
     /// Returns true if this agent is the authority by `tag`, and `holder` has all of the group's
     /// rows, as far as they were sent to it.
-    #[must_use]
     pub fn is_in_sync(&self, tag: &GroupRole, holder: AgentId) -> bool {
         self.is_authority(tag) && self.has_all_rows(holder, tag)
     }
@@ -194,7 +188,6 @@ impl Ownership {
 
     /// Returns true if no agent that was declared dead may still fetch by a peer lease of this
     /// agent.
-    #[must_use]
     pub fn is_clear(&self, now: Timestamp) -> bool {
         let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.joined_epoch > epoch);
         now >= self.fence.owed(is_gone)
@@ -214,7 +207,6 @@ impl Ownership {
     }
 
     /// Returns the time until which this agent may fetch unless a lease is renewed.
-    #[must_use]
     pub fn fetch_deadline(&self) -> Timestamp {
         let until = |_: &Agent| self.fence.until(self.others().map(|agent| agent.id));
         self.myself().map_or(Timestamp::ZERO, until)
@@ -326,13 +318,11 @@ impl Ownership {
     }
 
     /// Returns the progress of this epoch's handoff, for people.
-    #[must_use]
     pub const fn handoff(&self) -> &impl std::fmt::Debug {
         &self.handoff
     }
 
     /// Returns true if nothing is left to send, to receive or to await in this epoch.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.handoff.has_taken_over && self.handoff.awaited.is_empty() && self.handoff.is_over()
     }

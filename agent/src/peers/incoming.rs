@@ -180,7 +180,6 @@ impl PeerServer {
     }
 
     /// Returns the listening address.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

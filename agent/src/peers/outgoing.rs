@@ -206,14 +206,12 @@ impl Outgoing {
     }
 
     /// Number of bytes in a lane that an agent has not acknowledged; 0 for an unknown agent.
-    #[must_use]
     pub fn bytes_waiting(&self, to: AgentId, lane: Lane) -> usize {
         let state = self.state.lock();
         state.peers.get(&to).map_or(0, |peer| peer.lane(lane).queue.bytes())
     }
 
     /// Agents with a lane whose first packet they have not acknowledged, and for how long.
-    #[must_use]
     pub fn unacknowledged(&self) -> Vec<(AgentId, Duration)> {
         let state = self.state.lock();
         let longest =
@@ -278,7 +276,6 @@ impl Outgoing {
     }
 
     /// True if every packet of this epoch is acknowledged.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let state = self.state.lock();
         state.peers.values().flat_map(|peer| &peer.lanes).all(|lane| lane.queue.is_empty())

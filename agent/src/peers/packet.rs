@@ -39,7 +39,6 @@ pub enum Body {
 
 impl Body {
     /// Returns the lane of the packet.
-    #[must_use]
     pub const fn lane(&self) -> Lane {
         match self {
             Self::ReplicaFacts(_) | Self::Rows { kind: TransferKind::Replica, .. } => {

@@ -108,7 +108,6 @@ impl Duplicates {
     }
 
     /// Returns the time from which on captures are originals of new revisits.
-    #[must_use]
     pub const fn oldest_original(&self) -> &OldestOriginal {
         &self.oldest_original
     }

@@ -372,6 +372,8 @@ impl ResponseProcessor {
         let digest = self.hasher.content(&response.body);
         match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
             Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
+            // Its file is missing.
+            Ok(Claim::Duplicate(of)) if self.is_lost_capture(fetched, &of) => (None, None, None),
             Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),
             Ok(Claim::Unreferable) => (None, None, None),
             Err(error) => {
@@ -379,6 +381,15 @@ impl ResponseProcessor {
                 (None, None, None)
             }
         }
+    }
+
+    /// Returns true if the original of a duplicate is the last capture of the page itself, to which no new
+    /// revisit may refer.
+    fn is_lost_capture(&self, fetched: &Fetched, original: &ContentRow) -> bool {
+        let revisit = fetched.row.as_ref().and_then(|row| row.revisit.as_ref());
+        let capture = revisit.and_then(|revisit| revisit.capture);
+        let oldest = self.duplicates.oldest_original();
+        capture.is_some_and(|last| last.at == original.at && !oldest.permits_capture(&last))
     }
 }
 

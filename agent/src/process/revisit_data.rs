@@ -37,7 +37,6 @@ impl RevisitDataReader {
     }
 
     /// Returns the data of a response with a body.
-    #[must_use]
     pub fn read(
         &self,
         response: &Response,
@@ -60,7 +59,6 @@ impl RevisitDataReader {
 
     /// Returns the data of a 304 to a conditional request. An interval by an expression stays as it was,
     /// because the page is not at hand.
-    #[must_use]
     pub fn read_not_modified(&self, response: &Response, revisit: &Revisit) -> RevisitData {
         let new = validators(&response.headers);
         let old = &revisit.validators;

@@ -58,13 +58,11 @@ impl Lifecycle {
     }
 
     /// Returns true if a stop was requested.
-    #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.stop.is_cancelled()
     }
 
     /// Returns true if the threads must end.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }

@@ -87,7 +87,6 @@ impl Shared {
     }
 
     /// Returns true if the crawl comes back to its pages.
-    #[must_use]
     pub fn comes_back(&self) -> bool {
         self.live.latest().live.recrawl.policy != RecrawlPolicy::None
     }

@@ -76,31 +76,26 @@ impl PipelineBudget {
     }
 
     /// Returns the number of pages before and after the parsers.
-    #[must_use]
     pub fn pages(&self) -> (usize, usize) {
         (self.unparsed.load(Acquire), self.uncommitted.load(Relaxed))
     }
 
     /// Returns the bytes before and after the parsers.
-    #[must_use]
     pub fn bytes(&self) -> (usize, usize) {
         (self.seen_bytes.load(Acquire), self.page_bytes.load(Relaxed))
     }
 
     /// Returns the number of batches of seeds that wait for a commit.
-    #[must_use]
     pub fn seed_batches(&self) -> usize {
         self.seeds.load(Relaxed)
     }
 
     /// Returns true if no page is in the pipeline.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages() == (0, 0)
     }
 
     /// Returns true if another visit may begin.
-    #[must_use]
     pub fn has_room(&self) -> bool {
         let (unparsed, uncommitted) = self.pages();
         let (bodies, pages) = self.bytes();

@@ -19,7 +19,6 @@ impl RecrawlBudget {
     }
 
     /// Returns the last report of the demand.
-    #[must_use]
     pub fn demand(&self) -> Option<DemandReport> {
         *self.demand.lock()
     }

@@ -21,7 +21,6 @@ struct Change {
 
 impl Batch {
     /// Returns true if it changes nothing.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }

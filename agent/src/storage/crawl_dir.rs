@@ -145,7 +145,6 @@ fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, OpenError> {
 
 impl CrawlDir {
     /// Returns true if the last run was killed.
-    #[must_use]
     pub const fn is_unclean(&self) -> bool {
         self.resumed && self.closed_at.is_none()
     }

@@ -53,7 +53,6 @@ impl GroupRow {
     }
 
     /// Returns the number of hosts that count.
-    #[must_use]
     pub fn hosts(&self) -> u64 {
         self.classes().map(|(_, taken)| taken.hosts + taken.unresolved).sum()
     }
@@ -72,7 +71,6 @@ impl GroupRow {
     }
 
     /// Encodes the value.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
         w.number(self.pages);

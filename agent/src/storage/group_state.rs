@@ -24,7 +24,6 @@ const VERSION: u8 = 1;
 
 impl GroupState {
     /// Encodes the value: version, open, role (0 for none), epoch, and the role's data.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::versioned(VERSION);
         w.byte(u8::from(self.open));

@@ -156,7 +156,6 @@ impl OpenError {
     }
 
     /// Returns true if more space on the disk would solve the problem.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
             Self::Write { source, .. } => is_disk_full(source.kind()),
@@ -180,7 +179,6 @@ fn hint(error: &rocksdb::Error) -> &'static str {
 impl DiskError {
     /// Returns true if the same database can go on once there is space. It cannot after an exhausted
     /// quota: RocksDB recovers from a full disk only.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         let Self::Database { source, .. } = self else { return false };
         source.to_string().to_lowercase().contains("no space")

@@ -115,7 +115,6 @@ const DISCARDED_BY: u8 = 8;
 
 impl Seen {
     /// Encodes the value.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Queued(None) => Vec::new(),
@@ -189,7 +188,6 @@ pub const fn is_success(status: u16) -> bool {
 impl UrlOutcome {
     /// Returns true if the URL counts as a page of its host and domain. Without data for the next fetch, it
     /// was fetched once.
-    #[must_use]
     pub fn is_counted(&self) -> bool {
         match self.page().and_then(|page| page.url.revisit.as_ref()) {
             Some(revisit) => revisit.is_counted,
@@ -198,7 +196,6 @@ impl UrlOutcome {
     }
 
     /// Encodes the value in `seen`.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
         match self {
@@ -224,7 +221,6 @@ impl UrlOutcome {
     }
 
     /// Returns what the URL needs to be fetched again, if it is known.
-    #[must_use]
     pub fn page(&self) -> Option<&FinishedUrl> {
         match self {
             Self::Fetched { page, .. } | Self::Failed(_, page) | Self::Discarded(_, page) => {
@@ -244,13 +240,11 @@ impl UrlOutcome {
     }
 
     /// Returns the number of the fetch that it is the outcome of, counted from 0.
-    #[must_use]
     pub fn generation(&self) -> u32 {
         self.page().map_or(0, |page| page.url.generation())
     }
 
     /// Returns the time in whole seconds at which the URL is to be queued again, if it is.
-    #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         // The row has whole seconds, so the key in `due` must have them, too.
         let due = Timestamp::from_secs(self.page()?.url.revisit.as_ref()?.due.as_secs());
@@ -258,7 +252,6 @@ impl UrlOutcome {
     }
 
     /// Returns the bytes in memory beside the value itself.
-    #[must_use]
     pub fn weight(&self) -> usize {
         self.page().map_or(0, |page| {
             let revisit = page.url.revisit.as_ref().map_or(0, |revisit| revisit.weight());
@@ -353,7 +346,6 @@ const HOST_VERSION: u8 = 4;
 
 impl HostRow {
     /// Encodes the value.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         RowWriter::versioned(HOST_VERSION)
             .bytes(self.name.as_bytes())
@@ -409,7 +401,6 @@ impl HostRow {
     /// Returns the class to which the host counts against the limits of its domain, and true if its
     /// name had an address; `None` while it does not count, because its name had none and no URL of
     /// it is queued.
-    #[must_use]
     pub const fn counts_as(&self) -> Option<(Finder, bool)> {
         if self.resolved || self.queued > 0 { Some((self.finder, self.resolved)) } else { None }
     }
@@ -455,7 +446,6 @@ pub(super) fn read_closed(r: &mut RowReader<'_>) -> Option<Option<Discard>> {
 
 impl RobotsRecord {
     /// Encodes the value in `robots`.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
         w.number(self.asked.0)
@@ -498,7 +488,6 @@ pub struct ContentRow {
 
 impl ContentRow {
     /// Encodes the value.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         [&self.at.0.to_be_bytes()[..], self.url.as_bytes()].concat()
     }

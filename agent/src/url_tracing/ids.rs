@@ -20,7 +20,6 @@ pub struct SpanId(pub u64);
 impl TraceId {
     /// Returns the id of a span of this trace. `salt` distinguishes several spans of one stage. If
     /// another agent must know the span, the salt is a number that both agents know.
-    #[must_use]
     pub fn span(self, stage: Stage, salt: u64) -> SpanId {
         let mut bytes = [0; 17];
         bytes[..16].copy_from_slice(&self.0.to_be_bytes());
@@ -62,20 +61,17 @@ impl CrawlTraceIds {
     }
 
     /// Returns the trace of a URL.
-    #[must_use]
     pub fn trace(self, url: UrlKey) -> TraceId {
         TraceId(xxh3_128_with_seed(&bytes(url.group.0, url.url.0), self.seed).max(1))
     }
 
     /// Returns the trace of spans that belong to a host and to none of its URLs.
-    #[must_use]
     pub fn host_trace(self, host: HostKey) -> TraceId {
         TraceId(xxh3_128_with_seed(&bytes(host.group.0, host.host.0), self.seed ^ HOST).max(1))
     }
 
     /// Returns a number drawn for a URL: uniformly distributed, and independent of the id of its
     /// trace. It is compared by [`Rate::takes`].
-    #[must_use]
     pub fn draw(self, url: UrlKey) -> u64 {
         xxh3_64_with_seed(&bytes(url.group.0, url.url.0), self.seed ^ DRAW)
     }
@@ -103,7 +99,6 @@ impl Rate {
     }
 
     /// Returns true if a URL with this number drawn is followed.
-    #[must_use]
     pub const fn takes(self, drawn: u64) -> bool {
         drawn < self.0 || self.0 == u64::MAX
     }

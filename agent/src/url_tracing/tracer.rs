@@ -90,7 +90,6 @@ impl Tracer {
     }
 
     /// Returns the trace of a URL if it is followed.
-    #[must_use]
     pub fn sampled(&self, url: UrlKey) -> Option<TraceId> {
         self.follows(url).then(|| self.ids.trace(url))
     }
@@ -100,20 +99,17 @@ impl Tracer {
     }
 
     /// Returns true if any URLs are followed from the beginning.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.rate.load(Relaxed) > 0
     }
 
     /// Returns the trace of a URL, even if it is not followed.
-    #[must_use]
     pub fn trace(&self, url: UrlKey) -> TraceId {
         self.ids.trace(url)
     }
 
     /// Returns the trace of a URL that was found, if the find is to be recorded: the URL is
     /// followed, and its finds were not recorded too often.
-    #[must_use]
     pub fn found(&self, found: &Found) -> Option<TraceId> {
         let trace = self.sampled(found.key())?;
         self.repeats.lock().admits(trace).then_some(trace)
@@ -191,7 +187,6 @@ impl Tracer {
     }
 
     /// Returns the newest spans, of one trace or of all.
-    #[must_use]
     pub fn recent(&self, trace: Option<TraceId>, limit: usize) -> Vec<Span> {
         self.collect();
         let kept = self.kept.lock();
@@ -210,7 +205,6 @@ impl Tracer {
     }
 
     /// Returns the number of spans that wait for export.
-    #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.lock().len()
     }

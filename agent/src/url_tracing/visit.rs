@@ -69,7 +69,6 @@ pub fn is_bad(fetched: &Fetched, slow: Duration) -> bool {
 
 impl Visited<'_> {
     /// Returns the spans of the visit, in order.
-    #[must_use]
     pub fn spans(&self) -> [Span; 3] {
         let waited = self.waited();
         let parent = waited.id;

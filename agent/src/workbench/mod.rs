@@ -181,7 +181,6 @@ impl Workbench {
 
     /// Returns the next time at which [`Self::acquire`] may return a visit or a name must be
     /// resolved; `None` while only an external message can change anything.
-    #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let visit = if self.closing { None } else { self.ips.next_time() };
         [visit, self.hosts.next_wake()].into_iter().flatten().min()

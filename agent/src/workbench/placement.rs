@@ -77,7 +77,6 @@ impl Workbench {
     }
 
     /// Returns true if only URLs are visited that were answered before.
-    #[must_use]
     pub const fn is_only_again(&self) -> bool {
         self.only_again
     }

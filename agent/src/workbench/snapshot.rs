@@ -14,7 +14,6 @@ use std::sync::Arc;
 impl Workbench {
     /// Returns a snapshot of a host; `None` if it is not in memory. A `thorough` one also contains
     /// its robots.txt records, and scans its window and the hosts of its address.
-    #[must_use]
     pub fn snapshot(&self, key: &HostKey, thorough: bool, now: Timestamp) -> Option<HostSnapshot> {
         let host = &self.hosts[self.hosts.find(key)?];
         Some(HostSnapshot {

@@ -48,7 +48,6 @@ pub struct WorkbenchStats {
 
 impl Workbench {
     /// Counts the contents. It visits every host, so it is too slow to call for each visit.
-    #[must_use]
     pub fn stats(&self, now: Timestamp) -> WorkbenchStats {
         let usage = self.usage();
         let leases = self.ips.iter().filter_map(|ip| ip.lease.as_ref());

@@ -90,7 +90,6 @@ impl WarcDigest {
     }
 
     /// Returns `sha1:…` or `sha256:…`, as in `WARC-Payload-Digest`.
-    #[must_use]
     pub fn text(&self) -> String {
         let (algorithm, bytes) = self.parts();
         format!("{algorithm}:{}", BASE32.encode(bytes))

@@ -6,7 +6,6 @@ pub struct FieldList(Vec<(String, String)>);
 
 impl FieldList {
     /// Returns the first value of the field with this name, whatever its case.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }

@@ -30,21 +30,18 @@ pub struct RecordHead {
 
 impl RecordHead {
     /// Returns the value of `WARC-Type`; empty if there is none.
-    #[must_use]
     pub fn kind(&self) -> &str {
         self.fields.get("WARC-Type").unwrap_or_default()
     }
 
     /// Returns the value of a field that is a URI, without the angle brackets around it that some
     /// programs write.
-    #[must_use]
     pub fn uri(&self, name: &str) -> Option<&str> {
         let value = self.fields.get(name)?;
         Some(value.strip_prefix('<').and_then(|uri| uri.strip_suffix('>')).unwrap_or(value))
     }
 
     /// Returns true if the block is an HTTP request or response.
-    #[must_use]
     pub fn is_http(&self) -> bool {
         const HTTP: &str = "application/http";
         let value = self.fields.get("Content-Type").unwrap_or_default();

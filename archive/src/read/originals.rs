@@ -98,7 +98,6 @@ impl OriginalIndex {
     /// `WARC-Refers-To-Target-URI` and `WARC-Refers-To-Date`, else by its payload digest. A record
     /// with another payload digest than the revisit's is not its original. Returns `None` if the
     /// head is no revisit or the original is not in the index.
-    #[must_use]
     pub fn resolve(&self, head: &RecordHead) -> Option<ArchivedPlace<'_>> {
         if head.kind() != "revisit" {
             return None;

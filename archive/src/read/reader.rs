@@ -215,7 +215,6 @@ impl<R: BufRead> WarcReader<R> {
 impl<R: BufRead> ArchivedRecord<'_, R> {
     /// Returns the offset of the record's gzip member or zstd frame in bytes; of the record in a
     /// plain file.
-    #[must_use]
     pub const fn offset(&self) -> u64 {
         self.reader.offset
     }

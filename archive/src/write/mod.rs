@@ -208,7 +208,6 @@ impl ArchiveWriter {
     }
 
     /// Returns the serial number of the file that ends at the current position; `None` if there is none.
-    #[must_use]
     pub const fn last_file(&self) -> Option<u32> {
         self.next_serial.checked_sub(1)
     }
@@ -269,7 +268,6 @@ impl ArchiveWriter {
     }
 
     /// Returns the name of the file with this serial number, if it exists.
-    #[must_use]
     pub fn file_name(&self, serial: u32) -> Option<String> {
         match &self.segment {
             Some(segment) if segment.stem.serial == serial => Some(segment.file_name.clone()),

@@ -19,7 +19,6 @@ pub struct ArchivePosition {
 
 impl ArchivePosition {
     /// Encodes a version byte, both lengths (little-endian), and the name.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(17 + self.file.len());
         bytes.push(VERSION);

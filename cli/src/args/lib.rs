@@ -6,6 +6,7 @@ pub mod cluster;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand, ValueEnum};
 use cluster::{ClusterCommand, HttpArgs, HttpsArgs, JoinArgs};
+use crivello_common::fields::link::LINK_KINDS;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -94,7 +95,6 @@ pub enum Command {
 
 impl Command {
     /// Returns true if only warnings and errors are logged.
-    #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
             Self::Crawl(args) => args.quiet,
@@ -300,7 +300,8 @@ pub struct CheckExpressionArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub depth: u16,
     /// Place of the links (`link.kind`).
-    #[arg(long, value_name = "KIND", default_value = "anchor", requires = "parent")]
+    #[arg(long, value_name = "KIND", default_value = "anchor", requires = "parent",
+        value_parser = clap::builder::PossibleValuesParser::new(LINK_KINDS))]
     pub kind: String,
     /// The links, or all links of the page, have `nofollow`.
     #[arg(long)]

@@ -134,16 +134,29 @@ fn table(report: &StatusReport) -> String {
     let (crawl, run, epoch) = (&report.listing.crawl_id, view.run.name(), view.epoch);
     let left = report.pages_left().map(|left| format!(", {} pages left", count(left)));
     let left = left.unwrap_or_default();
+    let by_status = status_line(&report.answers).unwrap_or_default();
     let recrawl = recrawl_line(&report.answers).unwrap_or_default();
     let obstacles = report.listing.obstacle_texts().into_iter();
     let obstacles: String = obstacles.map(|obstacle| format!("{}\n", obstacle.text)).collect();
     format!(
-        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{recrawl}{obstacles}",
+        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{by_status}{recrawl}{obstacles}",
         format::table(&rows)
     )
 }
 
+/// Returns a line about the pages by status; `None` if there are none.
+fn status_line(answers: &AgentStatuses) -> Option<String> {
+    let mut by_class = [0; 5];
+    for (_, progress) in answers.values().flatten() {
+        by_class.iter_mut().zip(&progress.pages_by_class).for_each(|(sum, n)| *sum += n);
+    }
+    let shown = by_class.iter().zip(1..).filter(|(n, _)| **n > 0);
+    let shown: Vec<String> = shown.map(|(n, class)| format!("{class}xx {}", count(*n))).collect();
+    (!shown.is_empty()).then(|| format!("pages by status: {}\n", shown.join(", ")))
+}
+
 /// Returns a line about the pages that are fetched again, if any are. Copies count at each agent.
+#[expect(clippy::cast_precision_loss, reason = "only whole seconds are shown")]
 fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
     let all = || answers.values().flatten().filter_map(|(_, progress)| progress.recrawl);
     all().next()?;
@@ -152,9 +165,18 @@ fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
     let fresh = mean_freshness(shares);
     let fresh =
         fresh.map_or(String::new(), |share| format!(", about {:.0} % fresh", 100.0 * share));
+    let (late, n_visits) = all().fold((0.0, 0), |(late, n), r| {
+        (late + r.lateness.unwrap_or(0.0) * r.visits() as f64, n + r.visits())
+    });
+    let late = match n_visits {
+        0 => String::new(),
+        n => format!(", {:.0} s after they were due on average", late / n as f64),
+    };
+    let copies = if answers.len() > 1 { " (copies included)" } else { "" };
     Some(format!(
-        "fetched again: {} changed, {} unchanged, {} not modified (304), {} failed; {} are queued, \
-         {} wait{fresh}\n",
+        "pages: {} new; fetched again{late}: {} changed, {} unchanged, {} not modified (304), {} \
+         failed; {} are due, {} later{copies}{fresh}\n",
+        sum(|r| r.new),
         sum(|r| r.changed),
         sum(|r| r.unchanged),
         sum(|r| r.not_modified),
@@ -204,6 +226,7 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
             value["pages_per_second"] = json!(report.rates.get(&agent.id));
             value["bytes"] = json!(progress.bytes);
             value["errors"] = json!(progress.errors);
+            value["pages_by_class"] = json!(progress.pages_by_class);
             value["urls_seen"] = json!(progress.urls_seen);
             value["hosts_paused"] = json!(progress.hosts_paused);
             value["visits"] = json!(progress.visits);
@@ -286,7 +309,7 @@ c      dead    -      -        -       -      -        -        -       -       
         let json: Value = serde_json::from_str(&as_json(&report)).expect("JSON");
         let recrawl = json!({
             "scheduled": 0, "queued": 0, "changed": 0, "unchanged": 0, "not_modified": 0, "failed": 3,
-            "freshness": null, "threshold": null,
+            "freshness": null, "threshold": null, "new": 0, "lateness": null,
         });
         assert_eq!(json["agents"][0]["recrawl"], recrawl);
         assert_eq!(json["agents"][0]["pages"], 1_234);

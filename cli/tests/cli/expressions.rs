@@ -55,7 +55,7 @@ fn expressions_over_pages_are_tried_too() {
         let (output, _) = expect(&dir, &words, 0);
         assert_eq!(output.trim_end(), line, "{expression}");
     }
-    let words = ["check-expression", "page.stauts == 200 ? 'archive' : 'drop'", "http://a.org/"];
+    let words = ["check-expression", "page.statos == 200 ? 'archive' : 'drop'", "http://a.org/"];
     let (_, stderr) = expect(&dir, &words, 64);
     assert!(stderr.contains("page.status"), "{stderr}");
     let words = ["check-expression", "'keep'", "http://a.org/", "--for", "pages.keep"];

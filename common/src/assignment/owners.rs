@@ -50,13 +50,11 @@ impl Owners {
     }
 
     /// Returns the view.
-    #[must_use]
     pub const fn view(&self) -> &Arc<View> {
         &self.view
     }
 
     /// Returns the agent that owns `group`; `None` if no agent is active.
-    #[must_use]
     pub fn owner(&self, group: GroupHash) -> Option<AgentId> {
         if let Some(sole) = self.sole {
             return Some(self.view.agents[sole].id);
@@ -80,7 +78,6 @@ impl Owners {
 
     /// Returns the owner and the agents with replicas: the first `replication` active agents in the
     /// order, or all if there are fewer.
-    #[must_use]
     pub fn replica_set(&self, group: GroupHash, replication: usize) -> Vec<AgentId> {
         let active = |id: &AgentId| self.view.agent(*id).is_some_and(is_active);
         self.order(group).filter(active).take(replication).collect()
@@ -88,7 +85,6 @@ impl Owners {
 
     /// Returns the first agent in the order that `accept` accepts. If `accept` accepts the agents
     /// that were active before a change, the result is the owner at that time.
-    #[must_use]
     pub fn owner_among(
         &self,
         group: GroupHash,

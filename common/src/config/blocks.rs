@@ -13,7 +13,6 @@ pub struct HostName(String);
 
 impl HostName {
     /// Returns the name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -143,20 +142,17 @@ impl Blocklist {
     }
 
     /// Returns the entries.
-    #[must_use]
     pub fn entries(&self) -> &[BlockEntry] {
         &self.entries
     }
 
     /// Returns true if there are no entries.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Returns the entry that blocks a host name in normal form: the host itself, otherwise the
     /// longest domain, or for an IP literal the smallest network.
-    #[must_use]
     pub fn by_name(&self, host: &str) -> Option<&BlockEntry> {
         if self.entries.is_empty() {
             return None;
@@ -176,7 +172,6 @@ impl Blocklist {
     }
 
     /// Returns the entry that blocks an address: the smallest network that contains it.
-    #[must_use]
     pub fn by_address(&self, address: IpAddr) -> Option<&BlockEntry> {
         let address = address.to_canonical();
         let matching = self.networks.iter().filter(|(network, _)| network.contains(&address));

@@ -27,7 +27,6 @@ pub struct SettingInfo {
 
 impl Settings {
     /// Describes all settings, in the order of the table.
-    #[must_use]
     pub fn describe(&self) -> Vec<SettingInfo> {
         let defaults = Self::default();
         let describe = |setting: &super::table::Setting| SettingInfo {

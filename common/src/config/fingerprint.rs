@@ -41,7 +41,6 @@ impl Cluster {
     /// At start, an agent waits for this time, because an earlier run of any agent may have granted
     /// a lease. So all agents of a crawl must use the same value in all their runs: it is part of
     /// [`Settings::fingerprint_text`].
-    #[must_use]
     pub fn peer_lease(&self) -> Duration {
         (self.lease / 2).min(PEER_LEASE_MAX)
     }
@@ -50,7 +49,6 @@ impl Cluster {
 impl Settings {
     /// Returns the settings that a stored crawl depends on, one `key = value` per line. The text is
     /// stored with the crawl.
-    #[must_use]
     pub fn fingerprint_text(&self) -> String {
         let fixed = TABLE.iter().filter(|setting| setting.permanent);
         let lines = fixed.map(|s| format!("{} = {}\n", s.key(), (s.write)(self)));
@@ -63,14 +61,12 @@ impl Settings {
     }
 
     /// Returns the hash of [`Self::fingerprint_text`].
-    #[must_use]
     pub fn fingerprint(&self) -> u64 {
         xxh3_64(self.fingerprint_text().as_bytes())
     }
 
     /// Returns the differences from `stored`, the [`Self::fingerprint_text`] of a stored crawl. If
     /// there are none, the crawl may be resumed.
-    #[must_use]
     pub fn fingerprint_differences(&self, stored: &str) -> Vec<SettingDifference> {
         let now = self.fingerprint_text();
         let (stored, now) = (lines(stored), lines(&now));
@@ -87,7 +83,6 @@ impl Settings {
     }
 
     /// Returns the keys of all settings that differ, in the order of the table.
-    #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let differ = TABLE.iter().filter(|s| (s.write)(self) != (s.write)(other));
         differ.map(|s| s.key()).collect()

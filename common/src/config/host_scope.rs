@@ -14,7 +14,6 @@ impl LinkRule {
 impl Links {
     /// Returns true if a URL of `host` may be within the scope, as far as the host decides it:
     /// regular expressions are not evaluated.
-    #[must_use]
     pub fn may_include(&self, host: &str) -> bool {
         let is_whole = |rule: &LinkRule| rule.path_prefix.is_none() && rule.regex.is_none();
         (self.include.is_empty() || self.include.iter().any(|rule| rule.may_match(host)))

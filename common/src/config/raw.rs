@@ -157,13 +157,11 @@ impl RawSettings {
     }
 
     /// Returns the keys that no layer has set.
-    #[must_use]
     pub fn missing(&self) -> Vec<String> {
         TABLE.iter().map(Setting::key).filter(|key| !self.origins.contains_key(key)).collect()
     }
 
     /// Returns the merged settings, unchecked.
-    #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -19,7 +19,6 @@ pub enum RevisitRate {
 
 impl RevisitRate {
     /// Returns the pages per second if `n_pages` pages are known.
-    #[must_use]
     pub fn per_second(self, n_pages: f64) -> f64 {
         match self {
             Self::PerSecond(pages) => pages,

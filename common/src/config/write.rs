@@ -53,7 +53,6 @@ fn comment(out: &mut String, text: &str) {
 
 impl Settings {
     /// Returns these settings in TOML with descriptions, under a heading.
-    #[must_use]
     pub fn to_commented_toml(&self, heading: &str) -> String {
         let defaults = Self::default();
         let mut out = String::new();
@@ -79,7 +78,6 @@ impl Settings {
     }
 
     /// Returns these settings in TOML. Inverse of [`Self::from_toml`].
-    #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
         for section in SECTIONS {

@@ -4,6 +4,23 @@ use super::table::{domain, fields};
 use crate::url::CrawlUrl;
 use crivello_expressions::{Expression, Field, FieldReader, FieldValue, ValueType};
 
+/// The values of `link.kind`; docs/expressions.md has their meanings.
+pub const LINK_KINDS: [&str; 13] = [
+    "seed",
+    "anchor",
+    "frame",
+    "canonical",
+    "alternate",
+    "sequence",
+    "redirect",
+    "image",
+    "object",
+    "script",
+    "video",
+    "sitemap",
+    "feed",
+];
+
 /// A link that is judged, in normal form and rewritten.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkRecord<'a> {
@@ -13,7 +30,7 @@ pub struct LinkRecord<'a> {
     pub depth: u16,
     /// True if the target is a sitemap.
     pub is_sitemap: bool,
-    /// Place of the link: a name of the table in docs/expressions.md.
+    /// Place of the link: one of [`LINK_KINDS`].
     pub kind: &'a str,
     /// True if the link or its page has `nofollow`.
     pub nofollow: bool,

@@ -64,6 +64,9 @@ mod tests {
             let row = format!("| `{name}` | `{expression}` |");
             assert!(document.contains(&row), "docs/expressions.md has not: {row}");
         }
+        for kind in super::link::LINK_KINDS {
+            assert!(document.contains(&format!("`{kind}`")), "docs/expressions.md has not: {kind}");
+        }
         for Field { name, value_type, doc } in super::link::FIELDS.iter().chain(super::page::FIELDS)
         {
             let row = format!("| `{name}` | {value_type} | {doc} |");

@@ -51,7 +51,6 @@ impl PriorityRule {
 
     /// Returns the priority of a link: the value of the expression, but at least 0 and at most 254, or
     /// [`PRIORITY_DEFAULT`] if it has no value for this link.
-    #[must_use]
     pub fn priority(&self, link: &LinkRecord<'_>) -> u8 {
         let Ok(value) = self.expression.int(link) else { return PRIORITY_DEFAULT };
         u8::try_from(value.clamp(0, PRIORITY_LAST.into())).unwrap_or(PRIORITY_LAST)
@@ -63,13 +62,11 @@ impl PriorityRule {
 
     /// Returns true if the priority of a queued URL follows from its row, so that a change of the rule
     /// also applies to URLs that are queued already.
-    #[must_use]
     pub const fn is_of_row(&self) -> bool {
         self.is_of_row
     }
 
     /// Returns the priority of a queued URL, by the fields that its row has.
-    #[must_use]
     pub fn of_row(&self, url: &CrawlUrl, depth: u16, is_sitemap: bool) -> u8 {
         self.priority(&LinkRecord::seed(url, depth, is_sitemap))
     }

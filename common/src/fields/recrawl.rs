@@ -36,7 +36,6 @@ impl IntervalRule {
 
     /// Returns the time between two fetches of a page in seconds; `None` if the expression has no
     /// positive value for it.
-    #[must_use]
     pub fn seconds(&self, page: &PageRecord<'_>) -> Option<f64> {
         match self {
             Self::Constant(interval) => Some(interval.as_secs_f64()),
@@ -69,7 +68,6 @@ impl WeightRule {
     }
 
     /// Returns the weight of a page, at least 0; `None` if the expression has no finite value for it.
-    #[must_use]
     pub fn weight(&self, page: &PageRecord<'_>) -> Option<f64> {
         let value = match self.expression.value_type() {
             ValueType::Int => self.expression.int(page).map(|value| value as f64),

@@ -55,7 +55,6 @@ impl Histogram {
     }
 
     /// Returns the current contents.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for display")]
     pub fn snapshot(&self) -> HistogramSnapshot {
         let ends = self.bounds.iter().map(|&us| us as f64 / 1e6).chain([f64::INFINITY]);
@@ -81,7 +80,6 @@ impl Timer {
     }
 
     /// Starts a measurement.
-    #[must_use]
     pub fn start(&self) -> Timestamp {
         self.clock.now()
     }
@@ -92,7 +90,6 @@ impl Timer {
     }
 
     /// Returns the measured durations.
-    #[must_use]
     pub fn times(&self) -> &Histogram {
         &self.times
     }

@@ -67,7 +67,6 @@ impl FamilyInfo {
     }
 
     /// Returns the metric whose samples `read` reads.
-    #[must_use]
     pub const fn read<R>(self, read: fn(&R, &mut Samples)) -> MetricFamily<R> {
         MetricFamily { info: self, read }
     }

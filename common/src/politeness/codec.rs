@@ -13,7 +13,6 @@ const VERSION: u8 = 2;
 
 impl HostState {
     /// Encodes the state.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = RowWriter(Vec::with_capacity(48));
         out.byte(VERSION).number(self.next.0).byte(self.rule.code());

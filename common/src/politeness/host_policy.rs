@@ -29,7 +29,6 @@ impl<'a> HostPolicy<'a> {
     ///
     /// A Crawl-delay can only lengthen the wait, and is capped at `crawl_delay_max`. In relative
     /// mode the delay of the domain is a minimum.
-    #[must_use]
     pub fn wait(&self, served: Duration) -> (Duration, WaitRule) {
         let own = match self.politeness.mode {
             PolitenessMode::Absolute => {
@@ -46,7 +45,6 @@ impl<'a> HostPolicy<'a> {
     }
 
     /// Returns the longest ordinary wait for any response time.
-    #[must_use]
     pub fn wait_max(&self) -> Duration {
         self.wait(Duration::MAX).0
     }
@@ -54,7 +52,6 @@ impl<'a> HostPolicy<'a> {
     /// Returns the number of requests that one visit may send on one connection.
     ///
     /// It is above 1 only in absolute mode, for hosts without Crawl-delay.
-    #[must_use]
     pub fn burst(&self) -> u32 {
         match self.politeness.mode {
             PolitenessMode::Absolute if self.crawl_delay().is_zero() => {

@@ -89,7 +89,6 @@ fn capped(rest: Duration, politeness: &Politeness) -> Duration {
 impl HostState {
     /// Returns true if there were too many consecutive failures. Each failure weighs the inverse of
     /// the number that the table allows for its kind.
-    #[must_use]
     pub fn is_given_up(&self) -> bool {
         let weight = |kind: Failure| 100_u32.div_ceil(u32::from(table(kind).host_tries));
         self.failures.iter().map(|(kind, n)| weight(kind) * u32::from(n)).sum::<u32>() >= 100

@@ -62,14 +62,12 @@ impl HostState {
     }
 
     /// Returns the mean response time; zero before the first request.
-    #[must_use]
     pub fn mean_served(&self) -> Duration {
         Duration::from_micros(self.served_us / self.requests.max(1))
     }
 
     /// Returns the time from the end of the last request to the earliest start of the next; zero before
     /// the first.
-    #[must_use]
     pub fn last_wait(&self) -> Duration {
         match self.last_ended {
             Timestamp::ZERO => Duration::ZERO,
@@ -78,7 +76,6 @@ impl HostState {
     }
 
     /// Returns the remaining wait.
-    #[must_use]
     pub const fn wait(&self, now: Timestamp) -> Duration {
         self.next.since(now)
     }
@@ -131,7 +128,6 @@ impl WaitRule {
     ];
 
     /// Returns true if the rule is more than the ordinary delay between two visits.
-    #[must_use]
     pub const fn is_rest(self) -> bool {
         matches!(
             self,
@@ -140,7 +136,6 @@ impl WaitRule {
     }
 
     /// Returns the name used in reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Failure(kind) => kind.name(),
@@ -149,7 +144,6 @@ impl WaitRule {
     }
 
     /// Returns the number stored on disk.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Failure(kind) => FAILURE_CODES + kind.code(),
@@ -178,7 +172,6 @@ impl FailureRun {
     }
 
     /// Returns the count of `kind`, at most 255.
-    #[must_use]
     pub fn of(&self, kind: Failure) -> u8 {
         self.0[usize::from(kind.code())]
     }

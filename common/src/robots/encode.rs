@@ -42,7 +42,6 @@ pub enum DecodeError {
 
 impl Rules {
     /// Encodes the rules for the disk; see [`Self::from_bytes`].
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let flag = |set, flag| if set { flag } else { 0 };
         let mut out = RowWriter::versioned(VERSION);

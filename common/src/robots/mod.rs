@@ -89,14 +89,12 @@ impl Rules {
 
     /// Returns true if a URL may be fetched, given its path with the query (`/a/b?c`). An empty
     /// path counts as `/`. `/robots.txt` is always allowed (RFC 9309 section 2.2.2).
-    #[must_use]
     pub fn allows(&self, path_and_query: &str) -> bool {
         self.evaluate(path_and_query, &mut 0).0
             && self.also.as_ref().is_none_or(|also| also.allows(path_and_query))
     }
 
     /// Like [`Self::allows`], but also returns the deciding rule.
-    #[must_use]
     pub fn decide(&self, path_and_query: &str) -> Decision {
         let (allowed, rule) = self.evaluate(path_and_query, &mut 0);
         if let Some(also) = self.also.as_ref().filter(|_| allowed) {
@@ -133,14 +131,12 @@ impl Rules {
 
     /// Returns the delay between requests that the site asks for: the longest `Crawl-delay` of the
     /// groups that apply to the agent, at most [`CRAWL_DELAY_MAX`], in whole milliseconds.
-    #[must_use]
     pub fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay.max(self.also.as_ref().and_then(|also| also.crawl_delay))
     }
 
     /// Returns the values of all `Sitemap` lines in order. Non-ASCII bytes are percent-encoded. The
     /// values are not necessarily URLs.
-    #[must_use]
     pub const fn sitemaps(&self) -> &[Box<str>] {
         &self.sitemaps
     }
@@ -169,7 +165,6 @@ impl Rules {
     }
 
     /// Returns the size on the heap in bytes, without the allocator's overhead.
-    #[must_use]
     pub fn heap_size(&self) -> usize {
         self.table.heap_size()
             + size_of_val(&*self.sitemaps)

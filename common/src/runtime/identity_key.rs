@@ -1,7 +1,8 @@
 //! The file of a crawl's identity key, of which only its owner may know.
 
-use super::secret_file::{read_secret, write_secret};
+use super::secret_file::{warn_if_exposed, write_secret};
 use crate::identity::{IDENTITY_KEY_FILE, IdentityKey, parse};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ impl IdentityKey {
     /// [`IdentityKeyError`] if the file is missing or damaged, or belongs to another crawl.
     pub fn read(dir: &Path, crawl_id: &str) -> Result<Self, IdentityKeyError> {
         let path = dir.join(IDENTITY_KEY_FILE);
-        let text = match read_secret(&path) {
+        let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) => {
                 return Err(match error.kind() {
@@ -62,6 +63,7 @@ impl IdentityKey {
             let (theirs, ours) = (theirs.to_owned(), crawl_id.to_owned());
             return Err(IdentityKeyError::OtherCrawl { path, theirs, ours });
         }
+        warn_if_exposed(&path);
         Ok(key)
     }
 
@@ -77,7 +79,6 @@ impl IdentityKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use tempfile::tempdir;
 

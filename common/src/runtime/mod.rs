@@ -13,5 +13,5 @@ pub use identity_key::IdentityKeyError;
 pub use log_level::{parse_log_filter, register_log, set_log_filter};
 pub use private_dir::create_private_dir;
 pub use replace_file::{Replacement, replace_file, replacement_path};
-pub use secret_file::{read_secret, write_secret};
+pub use secret_file::{warn_if_exposed, write_secret};
 pub use token::{TOKEN_CHARS_MAX, TOKEN_CHARS_MIN, Token, TokenError, TokenFormatError};

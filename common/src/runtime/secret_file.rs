@@ -6,16 +6,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Reads the text of a secret. Logs a warning if other users may read the file.
-///
-/// # Errors
-/// Errors of the file system; [`io::ErrorKind::InvalidData`] if the file is no text.
-pub fn read_secret(path: &Path) -> io::Result<String> {
-    let text = fs::read_to_string(path)?;
+/// Logs a warning if other users may read the file of a secret.
+pub fn warn_if_exposed(path: &Path) {
     if fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0) {
         tracing::warn!("{} can be read by other users: chmod 600 protects it", path.display());
     }
-    Ok(text)
 }
 
 /// Writes the text of a secret to a file that its owner alone can read, completely or not at all.

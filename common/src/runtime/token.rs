@@ -130,26 +130,22 @@ impl Token {
 
     /// Returns true if `presented` is this token. The run time depends only on the length of
     /// `presented`.
-    #[must_use]
     pub fn matches(&self, presented: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(presented).into()
     }
 
     /// Returns true if the value of an `authorization` header carries this token.
-    #[must_use]
     pub fn matches_header(&self, header: &[u8]) -> bool {
         let Some((scheme, token)) = header.split_at_checked(SCHEME.len()) else { return false };
         scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && self.matches(token.trim_ascii())
     }
 
     /// Returns the value of an `authorization` header that carries this token.
-    #[must_use]
     pub fn header(&self) -> String {
         format!("{SCHEME}{}", self.0)
     }
 
     /// Returns the text of the token, for places that only its owner can read.
-    #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
     }

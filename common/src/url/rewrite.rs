@@ -92,14 +92,12 @@ impl Rewriter {
 
     /// Returns the number of names that [`Self::rewrite`] compares: each parameter of the URL with each
     /// name that is dropped.
-    #[must_use]
     pub fn cost(&self, url: &CrawlUrl) -> u64 {
         let separators = url.path_and_query().bytes().filter(|byte| b"?&;".contains(byte));
         separators.count() as u64 * self.dropped.len() as u64
     }
 
     /// Returns the rewritten URL, in normal form. To rewrite it again changes nothing.
-    #[must_use]
     pub fn rewrite(&self, url: CrawlUrl) -> CrawlUrl {
         let mut origin = url.origin();
         if self.has(UrlRewrite::ForceHttps) && origin.port == Scheme::Http.default_port() {

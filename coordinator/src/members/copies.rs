@@ -54,7 +54,6 @@ impl Members {
 
     /// Returns the epoch since which a member must have checked all its copies, so that it no longer
     /// counts as unreplicated; 0 if it need not.
-    #[must_use]
     pub fn copies_wanted(&self, id: AgentId) -> u64 {
         let few = self.unreplicated.get(&id).filter(|few| self.active_count() > few.holders);
         few.map_or(0, |few| few.epoch + 1)
@@ -82,7 +81,6 @@ impl Members {
     }
 
     /// Returns the dead members whose death is not covered.
-    #[must_use]
     pub fn uncovered(&self) -> Vec<AgentId> {
         let deaths = self.deaths.iter().filter(|(_, death)| !death.covered);
         deaths.map(|(&id, _)| id).collect()

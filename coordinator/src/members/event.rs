@@ -26,28 +26,24 @@ impl Default for MembershipRules {
 impl MembershipRules {
     /// Returns the time without progress after which the lease of a member is no longer renewed. It
     /// is longer than any commit.
-    #[must_use]
     pub fn stall_max(&self) -> Duration {
         self.lease.max(Duration::from_secs(10))
     }
 
     /// Returns the time behind the view in force after which the lease of a member is no longer
     /// renewed. It is longer than a scan of all groups.
-    #[must_use]
     pub fn lag_max(&self) -> Duration {
         (4 * self.lease).max(Duration::from_secs(20))
     }
 
     /// Returns the time for which two members do not reach each other, after which the lease of one
     /// of them is no longer renewed.
-    #[must_use]
     pub fn cut_max(&self) -> Duration {
         (2 * self.lease).max(Duration::from_secs(15))
     }
 
     /// Returns the time for which an agent may not rejoin that could not reach another one, or was not
     /// ready again and again, after its `n`th such death (from 1).
-    #[must_use]
     pub fn exclusion(&self, n: u32) -> Duration {
         self.cut_max() * 2_u32.saturating_pow(n.min(6))
     }

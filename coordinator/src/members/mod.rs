@@ -57,6 +57,7 @@ const USABLE_VIEWS_MAX: usize = 256;
 
 /// The part of the state that is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MembersRecord {
     /// The view in force.
     pub view: View,
@@ -88,6 +89,7 @@ impl Default for MembersRecord {
 
 /// The death of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Death {
     /// Epoch in which it was declared dead.
     pub epoch: u64,
@@ -100,6 +102,7 @@ pub struct Death {
 /// A member that has held groups while there were fewer active members than replicas, and has not
 /// copied them since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FewHolders {
     /// Last epoch of that time.
     pub epoch: u64,
@@ -200,7 +203,6 @@ impl Members {
     }
 
     /// Returns the part of the state that is stored.
-    #[must_use]
     pub fn record(&self) -> MembersRecord {
         MembersRecord {
             view: self.view.clone(),
@@ -214,7 +216,6 @@ impl Members {
 
     /// Returns true if the stored part differs from that of `other` in something that must be
     /// stored before it is used. Views that were only forgotten need not be.
-    #[must_use]
     pub fn must_be_stored(&self, other: &Self) -> bool {
         self.view.epoch != other.view.epoch
             || self.unreplicated != other.unreplicated
@@ -222,19 +223,16 @@ impl Members {
     }
 
     /// Returns true if an agent has shown that the record is an old copy: everything is refused.
-    #[must_use]
     pub const fn is_outdated(&self) -> bool {
         self.outdated.is_some()
     }
 
     /// Returns the view in force.
-    #[must_use]
     pub const fn view(&self) -> &View {
         &self.view
     }
 
     /// Returns the first id never assigned.
-    #[must_use]
     pub const fn next_id(&self) -> u32 {
         self.next_id
     }
@@ -252,7 +250,6 @@ impl Members {
     /// Returns the rest of a member's lease and the epoch that it last reported (0 before the first
     /// report). Returns `None` for dead members and, while the crawl is stopping, for members whose
     /// process has ended.
-    #[must_use]
     pub fn lease(&self, id: AgentId, now: Timestamp) -> Option<(Duration, u64)> {
         let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok())?;
         let has_ended = self.view.run == RunState::Stopping && lease.process == ANY;
@@ -260,7 +257,6 @@ impl Members {
     }
 
     /// Returns the end of the lease that expires next. A [`MemberEvent::Tick`] is due then.
-    #[must_use]
     pub fn next_expiry(&self) -> Option<Timestamp> {
         if self.view.run == RunState::Stopping {
             return None;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 impl Members {
     /// Returns all obstacles, those of living members first.
-    #[must_use]
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let of = |kind, agent, since| {
             let (others, disk_full) = (Vec::new(), false);

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 /// Living agents of a range of successive views.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PublishedViews {
     /// First epoch.
     pub first: u64,
@@ -71,7 +72,6 @@ impl UsableViews {
     }
 
     /// Returns the views, in the order of their epochs.
-    #[must_use]
     pub fn views(&self) -> &[PublishedViews] {
         &self.views
     }

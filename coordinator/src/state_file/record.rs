@@ -13,6 +13,7 @@ pub(super) const MAGIC: &[u8] = b"crivello coordinator state 2\n";
 
 /// The state that a coordinator must keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Record {
     /// 16 hexadecimal digits, random.
     pub(crate) crawl_id: String,
@@ -30,6 +31,7 @@ pub(crate) struct Record {
 
 /// The settings in force, in stored form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StoredSettings {
     /// Revision number, incremented by every change and every start.
     pub revision: u64,

@@ -7,11 +7,11 @@ import { bytes, count, percent, rate } from "./format.js";
 
 const perSecond = (value) => `${rate(value)}/s`;
 const NUMBERS = [
-  ["pages", "Pages", (t) => count(t.pages), (t) => perSecond(t.pages_per_second)],
+  ["pages", "Pages", (t) => count(t.pages), (t) => (t.pages ? `${perSecond(t.pages_per_second)}, ${percent(t.pages_by_class[1] / t.pages)} 2xx` : perSecond(t.pages_per_second))],
   ["bytes", "Downloaded", (t) => bytes(t.bytes), (t) => (t.bytes_per_second === null ? "–/s" : `${bytes(t.bytes_per_second)}/s`)],
   ["queued", "URLs queued", (t) => count(t.urls_queued), (t) => `${count(t.urls_seen)} seen`],
   ["hosts", "Hosts ready", (t) => count(t.hosts_ready), (t) => `${count(t.hosts_waiting)} waiting, ${count(t.hosts_resting)} resting${t.hosts_paused ? `, ${count(t.hosts_paused)} paused` : ""}`],
-  ["errors", "Errors", (t) => count(t.errors), (t) => `${count(t.discards)} discarded`],
+  ["errors", "Errors", (t) => count(t.errors), (t) => `4xx ${count(t.pages_by_class[3])}, 5xx ${count(t.pages_by_class[4])}; ${count(t.discards)} discarded`],
   ["agents", "Agents", (t) => count(t.agents_active), (t) => {
     const more = [t.agents_draining && `${t.agents_draining} draining`, t.agents_dead && `${t.agents_dead} dead`];
     return more.filter(Boolean).join(", ") || "all active";
@@ -19,9 +19,9 @@ const NUMBERS = [
 ];
 // Shown if pages are fetched again.
 const RECRAWL_NUMBERS = [
-  ["fresh", "Fresh copies", (t) => (t.fresh === null ? "–" : `≈ ${percent(t.fresh)}`), ({ recrawl: r }) => `${count(r.queued)} due, ${count(r.scheduled)} later`],
+  ["fresh", "Fresh copies", (t) => (t.fresh === null ? "–" : `≈ ${percent(t.fresh)}`), ({ recrawl: r }) => `${count(r.queued)} due${r.lateness === null ? "" : ` (≈ ${count(Math.round(r.lateness))} s late)`}, ${count(r.scheduled)} later`],
   ["again", "Fetched again", ({ recrawl: r }) => count(r.changed + r.unchanged + r.not_modified + r.failed),
-    ({ recrawl: r }) => `${count(r.changed)} changed, ${count(r.unchanged + r.not_modified)} not${r.not_modified ? ` (${count(r.not_modified)} by 304)` : ""}, ${count(r.failed)} failed`],
+    ({ recrawl: r }) => `${count(r.new)} new; ${count(r.changed)} changed, ${count(r.unchanged + r.not_modified)} not${r.not_modified ? ` (${count(r.not_modified)} by 304)` : ""}, ${count(r.failed)} failed`],
 ];
 const CHARTS = [
   ["pages_per_second", "Pages per second", rate],

@@ -25,7 +25,6 @@ impl Language {
     }
 
     /// Returns the code: three lower-case letters.
-    #[must_use]
     pub const fn as_str(&self) -> &str {
         match std::str::from_utf8(&self.0) {
             Ok(code) => code,

@@ -2,6 +2,7 @@
 
 use super::Case;
 use crate::{LinkSource, Media};
+use crivello_common::fields::link::LINK_KINDS;
 use encoding_rs::{GBK, ISO_2022_JP, SHIFT_JIS, WINDOWS_1251};
 
 #[track_caller]
@@ -221,5 +222,12 @@ fn the_media_type_is_found() {
             case = case.header("content-type", value);
         }
         assert_eq!(case.read().media, expected, "{} {content_type:?}", body.escape_ascii());
+    }
+}
+
+#[test]
+fn each_source_has_a_kind_that_expressions_know() {
+    for source in LinkSource::ALL {
+        assert!(LINK_KINDS.contains(&source.kind()), "{}", source.kind());
     }
 }

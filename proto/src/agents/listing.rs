@@ -42,13 +42,11 @@ pub struct ObstacleText {
 
 impl Listing {
     /// Returns the name of an agent.
-    #[must_use]
     pub fn name(&self, id: AgentId) -> String {
         self.view.agent(id).map_or_else(|| format!("agent {id}"), |agent| agent.name.clone())
     }
 
     /// Returns the obstacles, with names of agents.
-    #[must_use]
     pub fn obstacle_texts(&self) -> Vec<ObstacleText> {
         let text = |obstacle: &Obstacle| ObstacleText {
             kind: obstacle.kind.name(),

@@ -154,9 +154,9 @@ impl AgentClients {
     pub async fn status(&self, agent: &Agent, crawl: &str) -> Answer<AgentStatus> {
         let call = async |mut client: Client| client.status(v1::StatusRequest {}).await;
         let mut status = self.ask(agent, call).await?;
-        let progress = status.progress.take().unwrap_or_default();
         let is_it = status.id == agent.id.0 && status.crawl_id == crawl;
-        is_it.then_some((status, progress)).ok_or_else(AgentCallError::other_agent)
+        let progress = status.progress.take().filter(|_| is_it);
+        progress.map(|progress| (status, progress)).ok_or_else(AgentCallError::other_agent)
     }
 }
 

@@ -59,7 +59,6 @@ impl BearerToken {
     }
 
     /// Returns a channel that sends the secret or the ticket over `channel`.
-    #[must_use]
     pub fn wrap(&self, channel: Channel) -> AuthChannel {
         InterceptedService::new(channel, self.clone())
     }

@@ -21,7 +21,6 @@ pub struct NodeAuth {
 
 impl NodeAuth {
     /// Returns the credentials for calls to other nodes.
-    #[must_use]
     pub fn bearer(&self) -> BearerToken {
         BearerToken::new(self.secret.as_ref())
     }

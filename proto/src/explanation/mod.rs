@@ -59,13 +59,11 @@ impl Explanation {
     }
 
     /// Returns the answer that counts.
-    #[must_use]
     pub fn source_answer(&self) -> Option<&ExplainResponse> {
         self.answers().find(|answer| Some(answer.agent) == self.source)
     }
 
     /// Returns the status of the URL, if the subject is a URL, from the answer that counts.
-    #[must_use]
     pub fn url(&self) -> Option<&UrlStatus> {
         self.source_answer()?.url.as_ref()
     }
@@ -86,7 +84,6 @@ impl Explanation {
     }
 
     /// Returns the explanation without the last fetches, as lines.
-    #[must_use]
     pub fn lines(&self) -> Vec<LabeledLine> {
         let Some(source) = self.source_answer() else { return self.error_lines() };
         let now = Timestamp(source.now);
@@ -112,7 +109,6 @@ impl Explanation {
     }
 
     /// Returns the whole explanation, for a terminal.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut lines = self.lines();
         if let Some(host) = self.source_answer().and_then(|source| source.host.as_ref()) {

@@ -11,7 +11,6 @@ use std::time::Duration;
 impl HostStatus {
     /// Returns the reason why the host waits, and the remaining time. `agent` returns an agent's
     /// name.
-    #[must_use]
     pub fn wait_text(&self, now: Timestamp, agent: impl Fn(u32) -> String) -> String {
         let Some(wait) = &self.wait else { return "not known".to_owned() };
         let Some(reason) = &wait.reason else { return "not known".to_owned() };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::v1::wait::{self, Reason};
 use crate::v1::{
-    DueStep, HostClass, RobotsFirst, RobotsNeed, RobotsRule, ScopeRule, Wait, url_status,
+    DueReason, DueStep, HostClass, RobotsFirst, RobotsNeed, RobotsRule, ScopeRule, Wait, url_status,
 };
 use crivello_common::view::{AgentId, View};
 use serde_json::{Value, json};
@@ -84,6 +84,41 @@ fn waiting() -> HostStatus {
 
 fn page(fate: UrlFate) -> UrlStatus {
     UrlStatus { fate: fate.into(), depth: 3, ..UrlStatus::default() }
+}
+
+#[test]
+fn later_visits_of_a_page_and_its_next_one_are_explained() {
+    let recrawl = url_status::Recrawl {
+        fetches: 6,
+        visits: 5,
+        changes: 2,
+        changes_per_day: 0.251,
+        due: NOW + 60 * SECOND,
+        due_reason: DueReason::ChangeRate.into(),
+        ..url_status::Recrawl::default()
+    };
+    let failing = url_status::Recrawl {
+        failures: 3,
+        gone: true,
+        due_reason: DueReason::Failures.into(),
+        ..recrawl
+    };
+    let never = url_status::Recrawl { due: 0, ..recrawl };
+    let visits = "; 2 of 5 later visits found a change (about 0.25 a day)";
+    let due = "; due 2026-11-20T12:01:00Z";
+    for (recrawl, end) in [
+        (recrawl, format!("{visits}{due} (by its weight and changes)")),
+        (
+            failing,
+            format!(
+                "{visits}; failed 3 times in a row (gone: 404 or 410){due} (recrawl.errors-interval)"
+            ),
+        ),
+        (never, format!("{visits}; not fetched again")),
+    ] {
+        let url = UrlStatus { status: 200, recrawl: Some(recrawl), ..page(UrlFate::Fetched) };
+        assert!(url.text().ends_with(&end), "{}", url.text());
+    }
 }
 
 #[test]

@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 
 impl UrlStatus {
     /// Returns the past or future fate of the URL.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = match self.fate() {
             UrlFate::Unspecified => return "not known".to_owned(),

@@ -44,13 +44,11 @@ impl SigningKey {
     }
 
     /// Returns the secret, for the key's file.
-    #[must_use]
     pub const fn seed(&self) -> [u8; LEN] {
         self.seed
     }
 
     /// Returns the public half.
-    #[must_use]
     pub fn public(&self) -> CoordinatorKey {
         let mut bytes = [0; LEN];
         bytes.copy_from_slice(self.pair.public_key().as_ref());
@@ -102,7 +100,6 @@ impl CoordinatorKey {
     }
 
     /// Returns the 32 bytes.
-    #[must_use]
     pub const fn to_bytes(self) -> [u8; LEN] {
         self.0
     }

@@ -65,7 +65,6 @@ pub struct Ticket {
 
 impl Ticket {
     /// Returns the signed bytes, for the crawl with this id.
-    #[must_use]
     pub fn sign(self, key: &SigningKey, crawl_id: &str) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         text(&mut bytes, crawl_id);
@@ -119,7 +118,6 @@ impl CoordinatorClock {
     }
 
     /// Returns the time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         let ahead = self.ahead_us.load(Ordering::Relaxed);
         Timestamp(self.clock.now().0.saturating_add_signed(ahead))

@@ -81,13 +81,11 @@ impl ViewSigner {
     }
 
     /// Returns the key.
-    #[must_use]
     pub const fn key(&self) -> &SigningKey {
         &self.key
     }
 
     /// Returns the id of the crawl.
-    #[must_use]
     pub fn crawl_id(&self) -> &str {
         &self.crawl_id
     }

@@ -37,7 +37,6 @@ impl ViewBook {
     }
 
     /// Returns the key of the coordinator and the id of the crawl.
-    #[must_use]
     pub fn pinned(&self) -> Option<(CoordinatorKey, Arc<str>)> {
         self.pinned.read().clone()
     }
@@ -70,7 +69,6 @@ impl ViewBook {
     }
 
     /// Returns the message of a verified view, with its signature; `None` if it is not kept.
-    #[must_use]
     pub fn message(&self, epoch: u64) -> Option<v1::View> {
         self.kept.lock().get(&epoch).map(|(_, message)| message.clone())
     }

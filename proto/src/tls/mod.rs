@@ -68,7 +68,6 @@ impl Tls {
     }
 
     /// Returns the identity of this node's certificate in force.
-    #[must_use]
     pub fn certificate(&self) -> Option<CertificateId> {
         self.config.now().certificate
     }

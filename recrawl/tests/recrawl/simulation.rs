@@ -53,8 +53,8 @@ pub struct Judgment {
     pub freshness: f64,
     /// Fetches within the judged time, compared with the budget.
     pub spent: f64,
-    /// Number of pages that were not fetched again within the judged time.
-    pub n_starved: usize,
+    /// Pages that were not fetched again within the judged time.
+    pub unfetched: Vec<usize>,
     /// Fetches by day, from the start.
     pub fetches_by_day: Vec<u64>,
 }
@@ -295,7 +295,7 @@ impl<'a> Crawl<'a> {
             harmonic: self.penalty.0 * scale,
             freshness: 1.0 - self.penalty.1 * scale,
             spent: fetches as f64 / ((end - start) * self.setting.budget),
-            n_starved: self.pages.iter().filter(|page| page.n_fetches == 0).count(),
+            unfetched: (0..self.pages.len()).filter(|&n| self.pages[n].n_fetches == 0).collect(),
             fetches_by_day: self.fetches_by_day,
         }
     }

@@ -38,13 +38,11 @@ impl Certs {
     }
 
     /// Returns their directory.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Returns the options of a node's TLS files: certificate, key and authority.
-    #[must_use]
     pub fn tls_of(&self, name: &str) -> Vec<String> {
         let file = |name: &str| self.dir.join(name).display().to_string();
         let words = ["--tls-cert", "--tls-key", "--tls-ca"];
@@ -53,7 +51,6 @@ impl Certs {
     }
 
     /// Returns the options of a node's TLS files for browsers, and of the token of its readers.
-    #[must_use]
     pub fn https_of(&self, name: &str) -> Vec<String> {
         let file = |name: String| self.dir.join(name).display().to_string();
         let (cert, key) = (file(format!("{name}.pem")), file(format!("{name}.key")));
@@ -65,7 +62,6 @@ impl Certs {
     }
 
     /// Returns the options of the files of a node, or of commands: TLS, and the secrets that it needs.
-    #[must_use]
     pub fn of(&self, name: &str) -> Vec<String> {
         let option = |flag: &str, file: &str| {
             vec![flag.to_owned(), self.dir.join(file).display().to_string()]

@@ -2,7 +2,7 @@
 
 use super::certs::PEOPLE;
 use super::{COORDINATOR, Cluster, End};
-use crate::running::output_within;
+use crate::running::output_of;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
@@ -12,7 +12,6 @@ const NOT_YET: i32 = 75;
 
 impl Cluster {
     /// Runs a subcommand. Returns its exit code, standard output and standard error.
-    #[must_use]
     pub fn ask(&self, words: &[&str]) -> (Option<i32>, String, String) {
         self.ask_with("", words)
     }
@@ -21,20 +20,17 @@ impl Cluster {
     ///
     /// # Panics
     /// Panics if the input cannot be written to a file.
-    #[must_use]
     pub fn ask_with(&self, input: &str, words: &[&str]) -> (Option<i32>, String, String) {
         let (subcommand, words) = words.split_first().expect("a subcommand");
         let mut command = self.command(subcommand);
-        if !input.is_empty() {
-            let path = self.dir().join("input.txt");
-            std::fs::write(&path, input).expect("the input is written");
-            command.stdin(std::fs::File::open(&path).expect("the input"));
-        }
+        let path = self.dir().join("input.txt");
+        std::fs::write(&path, input).expect("the input is written");
+        let input = std::fs::File::open(&path).expect("the input");
         command.args(words).args(["--coordinator", &self.url()]);
         if let Some(certs) = &self.certs {
             command.args(certs.of(PEOPLE));
         }
-        let output = output_within(&mut command, self.deadline);
+        let output = output_of(&mut command, input.into(), self.deadline);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
@@ -83,7 +79,6 @@ impl Cluster {
     }
 
     /// Returns whether the cluster still has more to do after `time`.
-    #[must_use]
     pub fn has_more_to_do_for(&self, time: Duration) -> bool {
         let patience = format!("{}ms", time.as_millis());
         let (code, _, stderr) = self.ask(&["wait", "--timeout", &patience]);
@@ -93,20 +88,17 @@ impl Cluster {
 
     /// Returns the output of `crivello agents --json`, or `Null` if the coordinator is not
     /// available.
-    #[must_use]
     pub fn listing(&self) -> Value {
         let (code, stdout, _) = self.ask(&["agents", "--json"]);
         if code == Some(0) { serde_json::from_str(&stdout).expect("JSON") } else { Value::Null }
     }
 
     /// Returns the epoch of the view in force.
-    #[must_use]
     pub fn epoch(&self) -> Option<u64> {
         self.listing()["epoch"].as_u64()
     }
 
     /// Returns the state of an agent in the view, or `None` if it is not a member.
-    #[must_use]
     pub fn state(&self, name: &str) -> Option<String> {
         let listing = self.listing();
         let agent = listing["agents"].as_array()?.iter().find(|agent| agent["name"] == name)?;

@@ -109,13 +109,11 @@ impl Net {
     }
 
     /// Returns the number of bytes that members have sent to each other through the gates.
-    #[must_use]
     pub fn carried(&self) -> u64 {
         self.shared.carried.load(Ordering::Relaxed)
     }
 
     /// Returns the number of connections that members have made to each other through the gates.
-    #[must_use]
     pub fn opened(&self) -> u64 {
         self.shared.opened.load(Ordering::Relaxed)
     }

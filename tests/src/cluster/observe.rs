@@ -17,32 +17,27 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Cluster {
     /// Returns the number of bytes that members have sent to each other.
-    #[must_use]
     pub fn bytes_between_members(&self) -> u64 {
         self.net.carried()
     }
 
     /// Returns the number of connections that members have made to each other.
-    #[must_use]
     pub fn connections(&self) -> u64 {
         self.net.opened()
     }
 
     /// Returns the output of all processes of a member.
-    #[must_use]
     pub fn log_of(&self, name: &str) -> String {
         let lives = self.agents.get(name).map_or(self.coordinator.n_lives, |agent| agent.n_lives);
         (1..=lives).map(|life| read_log(&self.log(name, life))).collect()
     }
 
     /// Returns the pages answered so far.
-    #[must_use]
     pub fn pages(&self) -> HashSet<String> {
         pages_answered(&self.web)
     }
 
     /// Returns the pages that must be fetched.
-    #[must_use]
     pub fn due(&self) -> &HashSet<String> {
         self.due.get_or_init(|| pages_due(&self.web))
     }
@@ -60,14 +55,12 @@ impl Cluster {
     }
 
     /// Returns the requests of an agent, from all its processes.
-    #[must_use]
     pub fn requests_of(&self, name: &str) -> Vec<Entry> {
         let log = self.web.log().entries().into_iter();
         log.filter(|entry| self.name_of(entry) == Some(name)).collect()
     }
 
     /// Returns the hosts of which an agent has requested pages.
-    #[must_use]
     pub fn hosts_of(&self, name: &str) -> HashSet<String> {
         let requests = self.requests_of(name).into_iter();
         requests.filter(is_page).map(|entry| entry.host).collect()
@@ -75,7 +68,6 @@ impl Cluster {
 
     /// Returns the first request after `since` by another agent to a host that this one has
     /// visited.
-    #[must_use]
     pub fn successor_of(&self, name: &str, since: Timestamp) -> Option<Entry> {
         let hosts = self.hosts_of(name);
         let log = self.web.log().entries().into_iter().filter(|entry| entry.start > since.0);
@@ -88,7 +80,6 @@ impl Cluster {
     ///
     /// # Panics
     /// Panics if the cluster is anonymous.
-    #[must_use]
     pub fn name_of(&self, entry: &Entry) -> Option<&str> {
         assert!(!self.anonymous, "the web does not identify connections: the cluster is anonymous");
         let names = self.names.get(&entry.process?)?;
@@ -98,7 +89,6 @@ impl Cluster {
     }
 
     /// Returns the judge of this web at the pace of this crawl.
-    #[must_use]
     pub fn judge(&self) -> Judge {
         self.web.judge(JudgeLimits::default(), self.pace.clone())
     }
@@ -130,7 +120,6 @@ impl Cluster {
     }
 
     /// Returns the state of the whole cluster, for the message of a failure.
-    #[must_use]
     pub fn account(&self) -> String {
         let pages = self.pages();
         let mut missing: Vec<&String> = self.due().difference(&pages).collect();

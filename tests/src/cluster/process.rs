@@ -53,19 +53,16 @@ impl Process {
     }
 
     /// Returns the id of the process.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.running.id()
     }
 
     /// Returns its output so far.
-    #[must_use]
     pub fn log(&self) -> String {
         read_log(&self.log)
     }
 
     /// Returns the address on which it listens, once it has printed it.
-    #[must_use]
     pub fn listening_address(&self) -> Option<SocketAddr> {
         let output = self.log();
         let (_, rest) = output.split_once(LISTENING)?;
@@ -107,7 +104,6 @@ impl Process {
     }
 
     /// Kills it like `kill -9`.
-    #[must_use]
     pub fn kill(self) -> End {
         self.signal(Signal::KILL);
         let (status, usage, _) =

@@ -39,7 +39,6 @@ impl Cluster {
     ///
     /// # Panics
     /// Panics if that is not the case.
-    #[must_use]
     pub fn assert_clean(&self, repeats_max: u64) -> Ended {
         self.assert_quiet();
         let log = self.web.log().entries();

@@ -41,7 +41,6 @@ pub struct Sample {
 
 impl SampledFamily {
     /// Returns the name as in queries: the name of a counter has `_total`.
-    #[must_use]
     pub fn full_name(&self) -> String {
         let suffix = if self.kind == "counter" { "_total" } else { "" };
         format!("{}{suffix}", self.name)
@@ -50,13 +49,11 @@ impl SampledFamily {
 
 impl Page {
     /// Returns the family with this [`SampledFamily::full_name`].
-    #[must_use]
     pub fn family(&self, name: &str) -> Option<&SampledFamily> {
         self.families.iter().find(|family| family.full_name() == name)
     }
 
     /// Returns the sum of all samples with this name and these label values.
-    #[must_use]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let is_meant = |sample: &&Sample| {
             let has = |(name, value): &(&str, &str)| {
@@ -73,7 +70,6 @@ impl Page {
     }
 
     /// Returns the identities of all samples: names and labels.
-    #[must_use]
     pub fn series(&self) -> BTreeSet<(String, BTreeMap<String, String>)> {
         self.samples().map(|sample| (sample.name.clone(), sample.labels.clone())).collect()
     }

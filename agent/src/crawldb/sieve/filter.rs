@@ -39,7 +39,6 @@ impl<B: BitArray> Filter<B> {
     }
 
     /// Returns the share of new URLs that are lost at the current fill.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.bits.rate()
     }

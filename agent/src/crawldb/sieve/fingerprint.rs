@@ -26,7 +26,6 @@ impl Fingerprinter {
     }
 
     /// Returns the fingerprint of a URL.
-    #[must_use]
     pub const fn fingerprint(self, key: UrlKey) -> u64 {
         mix(key.url.0 ^ mix(key.group.0 ^ self.secret))
     }

@@ -171,7 +171,6 @@ impl Sieve {
     }
 
     /// Returns the counts so far.
-    #[must_use]
     pub fn counts(&self) -> SieveCounts {
         let (seen_bytes, losses) = (self.seen.memory(), self.seen.losses());
         SieveCounts { seen_bytes, losses, ..self.counts }

@@ -45,6 +45,8 @@ fn with_robots_txt(files: &[(&str, &[&str])], rewrite: Vec<UrlRewrite>) -> TestC
             rules: Some(rules.shared()),
         };
         let (host, origin) = (first.host, at.origin());
+        db.crawldb.on_workbench(ToFrontier::WantHosts { hosts: 100 });
+        db.crawldb.serve(NOW, &mut |_, _| Ok(true), &mut Vec::new()).unwrap();
         db.crawldb.on_workbench(ToFrontier::Robots { host, origin, record });
         db.commit(Commit::default());
     }

@@ -163,12 +163,13 @@ impl Months {
                     // Hosts with validators; with dates, which are true, or of each request; without both.
                     let revisit = row.revisit.as_ref();
                     let is_asked = revisit.is_some_and(|revisit| !revisit.validators.is_empty());
-                    let modified = match n / PAGES_PER_HOST % 4 {
+                    let kind = n / PAGES_PER_HOST % 4;
+                    let modified = match kind {
                         1 => Some(page.changed),
                         2 => Some(now),
                         _ => None,
                     };
-                    let is_not_modified = n / PAGES_PER_HOST % 4 == 0 && is_asked && is_same;
+                    let is_not_modified = kind == 0 && is_asked && is_same;
                     let data = RevisitData {
                         interval: None,
                         is_not_modified,

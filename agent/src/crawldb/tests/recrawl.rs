@@ -564,6 +564,7 @@ fn due_times_of_another_agent_follow_the_bounds_in_force_once_its_group_is_opene
     assert!(moved.iter().all(|due| *due < T + 12 * DAY), "{moved:?}");
     let distinct: std::collections::BTreeSet<_> = moved.iter().collect();
     assert_eq!(distinct.len(), 20);
+    db.crawldb.rescan_schedule();
     pass(&mut db);
     assert_eq!(due(&db), moved, "one pass suffices");
 }

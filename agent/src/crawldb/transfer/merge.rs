@@ -56,7 +56,12 @@ impl CrawlDb {
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
                     let host = self.refetch.host_of(url.group, page);
                     if self.meet(host, &page.name, Some(page.url.finder)) {
-                        self.merge_queued(&mut batch, &mut known, host, &lost_url(page))?;
+                        self.merge_queued(
+                            &mut batch,
+                            &mut known,
+                            host,
+                            &uncounted(lost_url(page)),
+                        )?;
                     }
                 }
                 Fact::Done { url, outcome } => {
@@ -222,11 +227,8 @@ impl CrawlDb {
                     let outcome = outcome.clone();
                     self.frontier.forget_due(batch, key, &outcome);
                 }
-                let mut theirs = theirs.clone();
-                if let Some(revisit) = theirs.revisit.as_mut().filter(|_| lost) {
-                    revisit.is_counted = false;
-                }
-                self.enqueue(batch, known, host, &theirs)?;
+                let theirs = if lost { &uncounted(theirs.clone()) } else { theirs };
+                self.enqueue(batch, known, host, theirs)?;
             }
         }
         Ok(())
@@ -369,4 +371,12 @@ impl CrawlDb {
         }
         Ok(())
     }
+}
+
+/// Returns a URL as one that does not count as a page until its next success.
+fn uncounted(mut url: Queued) -> Queued {
+    if let Some(revisit) = &mut url.revisit {
+        revisit.is_counted = false;
+    }
+    url
 }

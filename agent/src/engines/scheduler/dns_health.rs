@@ -32,7 +32,6 @@ impl DnsHealth {
     }
 
     /// Returns true if the name servers seem to be silent.
-    #[must_use]
     pub const fn are_silent(&self) -> bool {
         self.unanswered >= ENOUGH || (self.unanswered > 0 && !self.answered)
     }

@@ -65,13 +65,11 @@ impl NameQueue {
     }
 
     /// Returns the number of names that wait.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Returns the number of look-ups that have begun and not ended.
-    #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.n_in_flight
     }

@@ -62,13 +62,11 @@ impl Outage {
     }
 
     /// Returns true if nothing can be reached.
-    #[must_use]
     pub const fn is_on(&self) -> bool {
         self.out_of_reach.len() >= HOSTS
     }
 
     /// Returns true if an attempt may be made; `under_way` is true if one is in flight.
-    #[must_use]
     pub fn admits(&self, under_way: bool, now: Timestamp) -> bool {
         !self.is_on() || (!under_way && now >= self.next_attempt)
     }

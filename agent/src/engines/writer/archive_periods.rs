@@ -68,7 +68,6 @@ impl Default for ArchivePeriods {
 
 impl ArchivePeriods {
     /// Returns the time from which on captures are originals of new revisits.
-    #[must_use]
     pub fn oldest_original(&self) -> Timestamp {
         match self.withheld_since {
             Some(_) => Timestamp::MAX,
@@ -77,13 +76,11 @@ impl ArchivePeriods {
     }
 
     /// Returns the serial number of the first file that is kept.
-    #[must_use]
     pub fn first_kept(&self) -> u32 {
         self.periods.first().map_or(0, |period| period.first_file)
     }
 
     /// Returns the serial number of the current period's first file.
-    #[must_use]
     pub fn first_current(&self) -> u32 {
         self.current().first_file
     }
@@ -100,7 +97,6 @@ impl ArchivePeriods {
     }
 
     /// Returns true if the periods have changed since the last call of [`Self::take_changed`].
-    #[must_use]
     pub const fn has_changes(&self) -> bool {
         self.is_changed
     }

@@ -54,7 +54,6 @@ impl AgentMetrics {
     }
 
     /// Returns the label of its metrics: the agent's name, or `crawl` for an agent that is alone.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.0.cluster_sources.get().map_or("crawl", |sources| &sources.name)
     }
@@ -66,7 +65,6 @@ impl AgentMetrics {
 
     /// Returns the details that the agent's API reports. It scans directories, so it must not be
     /// called on a thread that others wait for.
-    #[must_use]
     pub fn details(&self) -> Option<v1::DetailsResponse> {
         let reading = self.read()?;
         let (totals, cluster) = (reading.totals, reading.cluster);

@@ -1,31 +1,36 @@
-//! Hosts beside its own of which a sitemap lists URLs.
+//! Origins of other hosts of which a sitemap lists URLs.
 
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
+use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// Maximum number of hosts beside its own of which a sitemap may list URLs: a sitemap may list 50,000
+/// Maximum number of origins of other hosts of which a sitemap may list URLs: a sitemap may list 50,000
 /// URLs, and the owner of each host has to look its robots.txt up.
-pub(super) const HOSTS_MAX: usize = 32;
+pub(super) const ORIGINS_MAX: usize = 32;
 
-/// The hosts so far.
+/// The origins so far.
 #[derive(Debug, Default)]
-pub(super) struct ListedHosts {
-    hosts: Vec<HostKey>,
+pub(super) struct ListedOrigins {
+    origins: Vec<(HostKey, Origin)>,
     sitemap: Option<Arc<str>>,
 }
 
-impl ListedHosts {
-    /// Adds a host. Returns the URL of the sitemap, which is that of the page.
+impl ListedOrigins {
+    /// Adds an origin of a host. Returns the URL of the sitemap, which is that of the page.
     ///
     /// # Errors
-    /// [`Discard::ForeignInSitemap`] if the sitemap lists URLs of too many hosts.
-    pub fn add(&mut self, host: HostKey, sitemap: &str) -> Result<Arc<str>, Discard> {
-        if !self.hosts.contains(&host) {
-            if self.hosts.len() == HOSTS_MAX {
+    /// [`Discard::ForeignInSitemap`] if the sitemap lists URLs of too many origins.
+    pub fn add(
+        &mut self,
+        (host, origin): (HostKey, Origin),
+        sitemap: &str,
+    ) -> Result<Arc<str>, Discard> {
+        if !self.origins.contains(&(host, origin)) {
+            if self.origins.len() == ORIGINS_MAX {
                 return Err(Discard::ForeignInSitemap);
             }
-            self.hosts.push(host);
+            self.origins.push((host, origin));
         }
         Ok(Arc::clone(self.sitemap.get_or_insert_with(|| sitemap.into())))
     }

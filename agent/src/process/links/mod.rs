@@ -28,7 +28,7 @@ use crivello_common::url::{Base, CrawlUrl, Rewriter};
 use crivello_expressions::Expression;
 use crivello_html::{ExtractedLink, LinkSource, SITEMAP_LINKS_MAX};
 use foldhash::fast::RandomState;
-use listed::ListedHosts;
+use listed::ListedOrigins;
 use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
@@ -127,7 +127,6 @@ impl LinkRules {
     }
 
     /// Returns `url` as `links.rewrite` and `links.drop-parameters` say.
-    #[must_use]
     pub fn rewrite(&self, url: CrawlUrl) -> CrawlUrl {
         match &self.rewriter {
             Some(rewriter) => rewriter.rewrite(url),
@@ -162,19 +161,16 @@ impl LinkRules {
     }
 
     /// Returns the key of a host with this name in normal form.
-    #[must_use]
     pub fn host_key(&self, name: &str) -> HostKey {
         self.hasher.host_key(name)
     }
 
     /// Returns the include or exclude rule that rejects `url`; `None` for a URL within the scope.
-    #[must_use]
     pub fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
         self.scope.rejecting_rule(url)
     }
 
     /// Returns the part of `links.admit` that refuses `url`, judged as a seed, and its value.
-    #[must_use]
     pub fn refusing_condition(&self, url: &CrawlUrl) -> Option<String> {
         let record = LinkRecord::seed(url, 0, false);
         let condition = self.admit.as_ref()?;
@@ -202,7 +198,7 @@ impl LinkRules {
     }
 
     /// Returns the links of a sitemap or feed, as [`Self::collect`] does. Those that a sitemap lists
-    /// beyond the bound of other hosts count as [`Discard::ForeignInSitemap`]. `takes` is called with the
+    /// beyond the bound of other origins count as [`Discard::ForeignInSitemap`]. `takes` is called with the
     /// index among `hrefs` of each link that is returned.
     pub fn collect_list<'h>(
         &self,
@@ -218,7 +214,7 @@ impl LinkRules {
         let mut seen =
             HashSet::<UrlHash, _>::with_capacity_and_hasher(n_hrefs, RandomState::default());
         let mut hosts = RecentHosts::new(self.hasher);
-        let (mut links, mut listed_hosts) = (Vec::new(), ListedHosts::default());
+        let (mut links, mut listed) = (Vec::new(), ListedOrigins::default());
         let mut tally = DiscardTally::default();
         for (index, link) in hrefs.enumerate() {
             let ExtractedLink { href, kind, source, nofollow } = link;
@@ -250,9 +246,12 @@ impl LinkRules {
             let is_listed = source == LinkSource::Sitemap;
             let is_foreign = is_listed && url.host() != parent.page.url.host();
             let judged = self.judge(&record).and_then(|()| {
-                let add = || listed_hosts.add(hosts.key(url.host()), parent.page.url.as_str());
+                let sitemap = parent.page.url.as_str();
+                let add = || listed.add((hosts.key(url.host()), url.origin()), sitemap);
                 let listed_by = is_foreign.then(add).transpose()?;
-                budget.take(url.as_str().len()).map(|()| listed_by)
+                // The owner of the host gets both URLs.
+                let len = url.as_str().len() + listed_by.as_ref().map_or(0, |url| url.len());
+                budget.take(len).map(|()| listed_by)
             });
             match judged {
                 Ok(listed_by) => {

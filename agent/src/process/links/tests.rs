@@ -301,16 +301,18 @@ fn links_that_a_sitemap_lists_of_other_hosts_name_it() {
 }
 
 #[test]
-fn the_other_hosts_of_a_sitemap_are_bounded() {
+fn the_other_origins_of_a_sitemap_are_bounded() {
     let rules = rules(|_| {});
     let base = url::Url::parse("http://example.com/").unwrap();
-    let hrefs = |path| (0..=listed::HOSTS_MAX).map(move |n| format!("http://h{n}.test/{path}"));
+    let hrefs = |path| {
+        (0..=listed::ORIGINS_MAX).map(move |n| format!("http://h.test:{}/{path}", 8_000 + n))
+    };
     let hrefs: Vec<String> = hrefs(1).chain(hrefs(2)).collect();
     let given = hrefs
         .iter()
         .map(|href| ExtractedLink { source: LinkSource::Sitemap, ..anchor(href, false) });
     let (links, tally) = rules.collect(&base, given, parent(LinkKind::Sitemap, 0));
-    assert_eq!((links.len(), tally.get(Discard::ForeignInSitemap)), (2 * listed::HOSTS_MAX, 2));
+    assert_eq!((links.len(), tally.get(Discard::ForeignInSitemap)), (2 * listed::ORIGINS_MAX, 2));
 }
 
 #[test]

@@ -48,7 +48,6 @@ pub struct FamilyHealth {
 
 impl Database {
     /// Returns the health of the database.
-    #[must_use]
     pub fn health(&self) -> Health {
         let sum = |what: &str| Family::ALL.into_iter().map(|f| self.property(f, what)).sum();
         // These values are the same for all families.
@@ -80,13 +79,11 @@ impl Database {
     }
 
     /// Returns the approximate number of bytes of a family on disk.
-    #[must_use]
     pub fn size_on_disk(&self, family: Family) -> u64 {
         self.property(family, "rocksdb.total-sst-files-size")
     }
 
     /// Returns the approximate number of rows of a family.
-    #[must_use]
     pub fn rows(&self, family: Family) -> u64 {
         self.property(family, "rocksdb.estimate-num-keys")
     }

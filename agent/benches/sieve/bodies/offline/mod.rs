@@ -74,7 +74,6 @@ impl Offline {
     }
 
     /// Returns the bytes in memory.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.waiting.capacity() * size_of::<(u64, u64)>() + fingerprint_file::BUFFERS
     }

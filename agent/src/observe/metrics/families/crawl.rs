@@ -92,6 +92,15 @@ pub const ALL: &[MetricFamily<Reading>] = &[
                 ]);
             }
         }),
+    counter("crivello_recrawl_new_pages_total", "pages")
+        .help("Pages that were found by a first fetch, since pages are fetched again")
+        .read(|r, s| r.progress.recrawl.iter().for_each(|recrawl| s.one(recrawl.new))),
+    gauge("crivello_recrawl_lateness_seconds", "seconds")
+        .help("Time from the due time of a URL to its fetch, averaged over the last thousand visits")
+        .read(|r, s| {
+            let lateness = r.progress.recrawl.and_then(|recrawl| recrawl.lateness);
+            lateness.into_iter().for_each(|late| s.one(late));
+        }),
     gauge("crivello_recrawl_freshness", "share")
         .help("Estimated share of pages whose copy is fresh; absent before the first visits")
         .read(|r, s| {
