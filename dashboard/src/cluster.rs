@@ -3,7 +3,9 @@
 use super::history::{Point, push_bounded};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
-use crivello_proto::agents::{AgentCallError, AgentStatus, Answer, Listing, mean_freshness};
+use crivello_proto::agents::{
+    AgentCallError, AgentStatus, Answer, Listing, pages_by_class, weighted_mean,
+};
 use crivello_proto::{bottleneck, v1};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -172,7 +174,7 @@ impl Found<'_> {
 
     /// Returns the estimated share of fresh copies.
     fn fresh(&self) -> Option<f64> {
-        mean_freshness(self.recrawls().map(|r| (r.scheduled + r.queued, r.freshness)))
+        weighted_mean(self.recrawls().map(|r| (r.scheduled + r.queued, r.freshness)))
     }
 
     /// Returns the numbers about pages that are fetched again; null if none are.
@@ -184,10 +186,7 @@ impl Found<'_> {
         for (name, number) in RECRAWL {
             totals[name] = self.recrawls().map(number).sum::<u64>().into();
         }
-        let late = self
-            .recrawls()
-            .filter_map(|r| r.lateness)
-            .fold(None, |most: Option<f64>, late| Some(most.map_or(late, |most| most.max(late))));
+        let late = weighted_mean(self.recrawls().map(|r| (r.visits(), r.lateness)));
         totals["lateness"] = late.into();
         totals
     }
@@ -212,10 +211,7 @@ impl Found<'_> {
     fn totals(&self) -> Value {
         let in_state =
             |state| self.listing.view.agents.iter().filter(|agent| agent.state == state).count();
-        let mut by_class = [0_u64; 5];
-        for (.., progress) in self.counted() {
-            by_class.iter_mut().zip(&progress.pages_by_class).for_each(|(sum, n)| *sum += n);
-        }
+        let by_class = pages_by_class(self.counted().map(|(.., progress)| progress));
         let mut totals = json!({
             "agents_active": in_state(AgentState::Active),
             "agents_draining": in_state(AgentState::Draining),

@@ -5,7 +5,7 @@ use crate::app::crawl_state::CrawlState;
 use crate::app::error::AgentError;
 use crate::cluster::{ClusterSession, Outbox, Replication};
 use crate::engines::fetchers::{FetchSink, Fetchers, within_open_files};
-use crate::engines::ip_leases::{LeaseQueue, LeaseTask};
+use crate::engines::ip_leases::{LeaseParts, LeaseQueue};
 use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
@@ -96,7 +96,7 @@ impl Build {
         });
 
         let workbench = Workbench::new(&settings, hasher, clock.now(), home.is_unclean());
-        let lease_task = lease_queue.map(|queue| LeaseTask {
+        let lease_parts = lease_queue.map(|queue| LeaseParts {
             queue,
             strategy: shared.settings.cluster.strategy,
             hasher,
@@ -105,7 +105,7 @@ impl Build {
             measured: shared.measured.clone(),
             workbench: queues.clone(),
         });
-        let lease_sender = lease_task.map(|task| task.start(runtime));
+        let lease_sender = lease_parts.map(|task| task.start(runtime));
         let writer = to_writer.clone();
         let scheduler =
             Scheduler::new(shared.clone(), queues.clone(), workbench, writer, lease_sender);

@@ -7,7 +7,7 @@ use super::refetch::lost_url;
 use super::{CrawlDb, META_ARCHIVE, META_ARCHIVE_PERIODS, META_TOTALS};
 use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued, Revisit};
 use crate::storage::crawl_dir::META_SEEDED;
-use crate::storage::values::{ContentRow, FinishedUrl, UrlOutcome, is_success};
+use crate::storage::values::{ContentRow, FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, UrlKey};
@@ -127,7 +127,7 @@ impl CrawlDb {
             && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
         {
             if waits {
-                self.frontier.requeue(batch, page.host, &row.unconditional());
+                self.frontier.requeue(batch, page.host, row);
             }
             return Ok(None);
         }
@@ -151,7 +151,9 @@ impl CrawlDb {
             PageEnd::Response { bytes, .. } => Some(bytes),
             _ => None,
         };
-        let answered = is_counted(&page.end);
+        let answered = page.end.is_success();
+        // Only successes count towards the limits, because anyone can link to URLs that do not exist, and each
+        // page once.
         let counts = answered && !row.is_counted();
         let useful = is_useful(page, row);
         self.frontier.hosts.change(page.host, |entry| {
@@ -192,7 +194,7 @@ impl CrawlDb {
                 .flatten(),
         };
         let revisit = revisit.map(|mut revisit| {
-            revisit.is_counted |= is_counted(&page.end);
+            revisit.is_counted |= page.end.is_success();
             revisit
         });
         let finished = |by, revisit: Option<Box<Revisit>>| {
@@ -291,16 +293,11 @@ fn is_useful(page: &Page, row: &Queued) -> Option<bool> {
     match page.end {
         _ if row.generation() > 0 => None,
         PageEnd::Response { status, .. } if (300..400).contains(&status) => None,
-        PageEnd::Response { status, duplicate, .. } => {
+        PageEnd::Response { duplicate, .. } => {
             let is_kept = page.discards.get(Discard::NotArchived) == 0;
-            Some(is_success(status) && !duplicate && is_kept)
+            Some(page.end.is_success() && !duplicate && is_kept)
         }
         PageEnd::Failed(_) => Some(false),
         PageEnd::Discarded(_) => None,
     }
-}
-
-/// Returns true if a URL counts as a page of its host and domain: anyone can link to URLs that do not exist.
-fn is_counted(end: &PageEnd) -> bool {
-    matches!(end, PageEnd::Response { status, .. } if is_success(*status))
 }

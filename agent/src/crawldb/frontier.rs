@@ -6,7 +6,7 @@ use super::group_table::GroupTable;
 use super::host_in_memory::HostInMemory;
 use super::hosts::HostTable;
 use super::totals::Totals;
-use crate::messages::{Finder, QueueKey, Queued, Revisit, RobotsRecord};
+use crate::messages::{Finder, QueueKey, Queued, Revisit, RobotsRecord, Validators};
 use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, Row, keys};
 use crivello_common::config::Limits;
@@ -159,14 +159,18 @@ impl Frontier {
         self.hosts.get(host).is_some_and(|entry| entry.is_checked_out(queue_key))
     }
 
-    /// Moves a URL whose attempt failed to the end of its host's queue.
+    /// Moves a URL whose attempt failed to the end of its host's queue, without validators: the server may
+    /// have failed because of them.
     pub fn requeue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.retries += 1;
-        let again = Queued {
+        let mut again = Queued {
             queue_key: self.next_queue_key(url),
             attempts: url.attempts.saturating_add(1),
             ..url.clone()
         };
+        if let Some(revisit) = &mut again.revisit {
+            revisit.validators = Validators::default();
+        }
         batch.delete(Family::Frontier, &keys::frontier(host, url.queue_key));
         self.write_queued(batch, host, &again);
         self.hosts.change(host, |entry| {

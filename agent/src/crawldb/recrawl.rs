@@ -49,7 +49,7 @@ const LISTS_INTERVAL: Duration = Duration::from_secs(86_400);
 const HINT_WINDOW_LISTS: f64 = 10.0;
 /// Number of visits after which one counts `1/e` in the estimated freshness.
 const FRESHNESS_VISITS: f64 = 10_000.0;
-/// The same for the lateness of visits.
+/// Number of visits after which one counts `1/e` in the mean lateness.
 const LATENESS_VISITS: f64 = 1_000.0;
 /// Version of the value in `meta`.
 const VERSION: u8 = 3;

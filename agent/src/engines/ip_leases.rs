@@ -34,8 +34,8 @@ pub struct LeaseQueue {
     pub inbox: Inbox,
 }
 
-/// Task that manages the IP leases.
-pub struct LeaseTask {
+/// Parts of the task that manages the IP leases.
+pub struct LeaseParts {
     pub queue: LeaseQueue,
     pub strategy: StrategyKind,
     pub hasher: KeyedHasher,
@@ -45,7 +45,7 @@ pub struct LeaseTask {
     pub workbench: Arc<SchedulerQueues>,
 }
 
-impl LeaseTask {
+impl LeaseParts {
     /// Starts the task; it ends with the runtime. Returns the sender to its queue.
     pub fn start(self, runtime: &Runtime) -> LeaseSender {
         let sender = self.queue.sender.clone();
@@ -58,7 +58,7 @@ impl LeaseTask {
 
 /// The running task.
 struct Task {
-    parts: LeaseTask,
+    parts: LeaseParts,
     leases: IpLeaseExchange,
     counted_at: Timestamp,
 }

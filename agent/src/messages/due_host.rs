@@ -1,6 +1,6 @@
 //! A host that falls due, with the head of its queue: from the crawl database to the workbench.
 
-use super::{Finder, LinkKind, Revisit, Validators};
+use super::{Finder, LinkKind, Revisit};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
@@ -118,16 +118,6 @@ impl Queued {
     /// Returns true if it counts as a page of its host and domain.
     pub fn is_counted(&self) -> bool {
         self.revisit.as_ref().is_some_and(|revisit| revisit.is_counted)
-    }
-
-    /// Returns it without validators: its next request is unconditional.
-    #[must_use]
-    pub fn unconditional(&self) -> Self {
-        let mut url = self.clone();
-        if let Some(revisit) = &mut url.revisit {
-            revisit.validators = Validators::default();
-        }
-        url
     }
 
     /// Returns the queue in which it waits to be fetched.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 /// The oldest captures that are originals of new revisits. Earlier ones are in files that are deleted before
-/// these revisits. Clones share it.
+/// these revisits, and others in files that somebody has deleted. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct OldestOriginal(Arc<Oldest>);
 

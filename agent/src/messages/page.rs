@@ -1,6 +1,7 @@
 //! A request's result with everything to store: from the parsers to the writer.
 
 use super::{ChangeSignal, Found, Queued, Validators};
+use crate::storage::values::is_success;
 use crivello_archive::WarcRecord;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
@@ -93,4 +94,12 @@ pub enum PageEnd {
     Failed(Failure),
     /// The request was not sent, or its response was not used.
     Discarded(Discard),
+}
+
+impl PageEnd {
+    /// Returns true for a response with success (2xx).
+    #[must_use]
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Response { status, .. } if is_success(*status))
+    }
 }

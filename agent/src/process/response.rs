@@ -372,7 +372,7 @@ impl ResponseProcessor {
         let digest = self.hasher.content(&response.body);
         match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
             Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
-            // Its file is missing.
+            // Another revisit of a record that is not there, or not for long, would be worth nothing.
             Ok(Claim::Duplicate(of)) if self.is_lost_capture(fetched, &of) => (None, None, None),
             Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),
             Ok(Claim::Unreferable) => (None, None, None),

@@ -314,19 +314,19 @@ pub struct CheckExpressionArgs {
 /// A setting whose value is an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum ExpressionSetting {
-    /// Whether a link is admitted.
+    /// Condition for each link.
     #[value(name = "links.admit")]
     Admit,
-    /// The order of the links of a host.
+    /// Order of the links of a host.
     #[value(name = "links.priority")]
     Priority,
-    /// Whether a page is archived.
+    /// Treatment of a page.
     #[value(name = "pages.keep")]
     Keep,
-    /// How much a page counts when it is fetched again.
+    /// Weight of a page when it is fetched again.
     #[value(name = "recrawl.weight")]
     Weight,
-    /// When a page is fetched again.
+    /// Time until a page is fetched again.
     #[value(name = "recrawl.interval")]
     Interval,
 }

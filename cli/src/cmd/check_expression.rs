@@ -51,14 +51,16 @@ impl Rule {
         if let Some(setting) = args.setting {
             return Self::compile(setting, text).map_err(|problem| usage!("{problem}"));
         }
-        let settings = ExpressionSetting::FIRST_FITS.iter();
-        let fits = settings.clone().find_map(|setting| Self::compile(*setting, text).ok());
+        let mut settings = ExpressionSetting::FIRST_FITS.iter();
+        if let Some(rule) = settings.find_map(|setting| Self::compile(*setting, text).ok()) {
+            return Ok(rule);
+        }
         // The fields that it names tell which error helps.
         let meant = match text.contains("page.") {
             true => ExpressionSetting::Keep,
             false => ExpressionSetting::Admit,
         };
-        fits.map_or_else(|| Self::compile(meant, text).map_err(|p| usage!("{p}")), Ok)
+        Self::compile(meant, text).map_err(|problem| usage!("{problem}"))
     }
 
     fn compile(setting: ExpressionSetting, text: &str) -> Result<Self, String> {

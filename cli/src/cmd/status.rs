@@ -9,7 +9,7 @@ use crate::format::{self, count};
 use crate::screen;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId};
-use crivello_proto::agents::{AgentStatus, Listing, mean_freshness};
+use crivello_proto::agents::{AgentStatus, Listing, pages_by_class, weighted_mean};
 use crivello_proto::bottleneck;
 use crivello_proto::v1::RecrawlProgress;
 use serde_json::{Value, json};
@@ -146,32 +146,24 @@ fn table(report: &StatusReport) -> String {
 
 /// Returns a line about the pages by status; `None` if there are none.
 fn status_line(answers: &AgentStatuses) -> Option<String> {
-    let mut by_class = [0; 5];
-    for (_, progress) in answers.values().flatten() {
-        by_class.iter_mut().zip(&progress.pages_by_class).for_each(|(sum, n)| *sum += n);
-    }
+    let by_class = pages_by_class(answers.values().flatten().map(|(_, progress)| progress));
     let shown = by_class.iter().zip(1..).filter(|(n, _)| **n > 0);
     let shown: Vec<String> = shown.map(|(n, class)| format!("{class}xx {}", count(*n))).collect();
     (!shown.is_empty()).then(|| format!("pages by status: {}\n", shown.join(", ")))
 }
 
 /// Returns a line about the pages that are fetched again, if any are. Copies count at each agent.
-#[expect(clippy::cast_precision_loss, reason = "only whole seconds are shown")]
 fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
     let all = || answers.values().flatten().filter_map(|(_, progress)| progress.recrawl);
     all().next()?;
     let sum = |of: fn(&RecrawlProgress) -> u64| count(all().map(|recrawl| of(&recrawl)).sum());
     let shares = all().map(|recrawl| (recrawl.scheduled + recrawl.queued, recrawl.freshness));
-    let fresh = mean_freshness(shares);
+    let fresh = weighted_mean(shares);
     let fresh =
         fresh.map_or(String::new(), |share| format!(", about {:.0} % fresh", 100.0 * share));
-    let (late, n_visits) = all().fold((0.0, 0), |(late, n), r| {
-        (late + r.lateness.unwrap_or(0.0) * r.visits() as f64, n + r.visits())
-    });
-    let late = match n_visits {
-        0 => String::new(),
-        n => format!(", {:.0} s after they were due on average", late / n as f64),
-    };
+    let late = weighted_mean(all().map(|recrawl| (recrawl.visits(), recrawl.lateness)));
+    let late =
+        late.map_or(String::new(), |late| format!(", {late:.0} s after they were due on average"));
     let copies = if answers.len() > 1 { " (copies included)" } else { "" };
     Some(format!(
         "pages: {} new; fetched again{late}: {} changed, {} unchanged, {} not modified (304), {} \

@@ -4,17 +4,17 @@
 mod archived;
 mod call_error;
 mod explain;
-mod freshness;
 mod listing;
 mod status;
+mod sums;
 mod tickets;
 
 pub use archived::{ArchivedCount, archived_only_by, sum_archived};
 pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
-pub use freshness::mean_freshness;
 pub use listing::{Listing, ObstacleText};
 pub use status::AgentStatus;
+pub use sums::{pages_by_class, weighted_mean};
 pub use tickets::{AgentCredentials, Scope};
 
 use crate::auth::AuthChannel;
