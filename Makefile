@@ -14,12 +14,14 @@ FUZZ ?=
 PEERS := target/peers
 
 .PHONY: all demo test fuzz nightly build dist lint doc bench bench-crawl bench-cluster bench-traces bench-expressions bench-connections \
-	bench-groups bench-recrawl bench-sieve bench-hosts bench-admission bench-delay bench-latency bench-soak bench-peers setup setup-tests help
+	bench-groups bench-recrawl bench-sieve bench-near bench-hosts bench-admission bench-delay bench-latency bench-soak bench-peers bench-export bench-search setup setup-tests help
 
 all: build
 
 ## demo         crawl a simulated web in this terminal (DEMO="--out DIR" passes options)
-demo: build
+# Without exports, whose dependencies take long to compile, unless `make build` has compiled them already.
+demo: setup
+	$(CARGO) build --release --package crivello $(if $(wildcard target/release/deps/libcrivello_export-*.rlib),,--no-default-features)
 	./target/release/crivello demo $(DEMO)
 
 ## test         all tests; SIZE=full runs more schedules, kills, URLs and hosts (docs/testing.md)
@@ -30,7 +32,7 @@ test: setup setup-tests
 ## fuzz         mutated inputs for each target in fuzz/, FUZZ_SECONDS each (60); FUZZ="..." passes options (fuzz/README.md)
 # Our own crates are built again, with checks of integer overflow and with debug assertions. Dependencies
 # are those of `make test`, which has the same features.
-FUZZ_CRATES := crivello-expressions crivello-recrawl crivello-common crivello-proto crivello-html crivello-archive crivello-agent crivello-coordinator fuzz
+FUZZ_CRATES := crivello-codes crivello-filters crivello-expressions crivello-recrawl crivello-common crivello-proto crivello-html crivello-archive crivello-export crivello-agent crivello-coordinator fuzz
 FUZZ_CHECKS := $(foreach crate,$(FUZZ_CRATES),$(foreach check,overflow-checks debug-assertions,\
 	--config profile.release.package.$(crate).$(check)=true))
 fuzz: setup
@@ -93,6 +95,10 @@ bench-connections: build
 bench-sieve: setup
 	$(CARGO) bench --workspace --bench sieve_bodies
 
+## bench-near   look-ups, bytes and memory of the index of near-duplicates (CRIVELLO_BENCH_PAGES sets the number of pages)
+bench-near: setup
+	$(CARGO) bench --workspace --bench near
+
 ## bench-hosts  visits per second, bytes per host and waits with 1,000,000 hosts, up to 100,000 on the workbench
 bench-hosts: setup
 	$(CARGO) bench --workspace --bench hosts
@@ -120,6 +126,14 @@ bench-latency: build
 ## bench-soak   two hours at full rate (CRIVELLO_SOAK_MINUTES): checks that memory, rate, queues and files do not drift
 bench-soak: build
 	$(CARGO) bench --workspace --bench soak
+
+## bench-export  CPU time of WET and other exports, compared with a bare decompressing read of the same files
+bench-export: setup
+	$(CARGO) bench -p crivello-export --bench exports
+
+## bench-search  size, queries and building of an index, compared with tantivy and xapian on the same words (CRIVELLO_BENCH_DOCUMENTS)
+bench-search: setup
+	$(CARGO) bench -p crivello-search --bench search
 
 ## bench-peers  CPU per page compared with the spider crate, Scrapy and wget2 on the same simulated web
 bench-peers: build

@@ -1,6 +1,7 @@
 //! Compilation of the `.proto` files in pure Rust: no `protoc` is needed. Their descriptors are
 //! stored beside the code, for gRPC reflection. The messages of `explanation.proto` can also be
-//! serialized as JSON, in the form described in that file, and so can `RecrawlProgress`.
+//! serialized as JSON, in the form described in that file, and so can `RecrawlProgress`
+//! and `UploadProgress`.
 
 use prost::Message;
 use prost_types::DescriptorProto;
@@ -9,10 +10,11 @@ use std::error::Error;
 use std::path::Path;
 use tonic_prost_build::Builder;
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     "crivello/v1/coordinator.proto",
     "crivello/v1/peer.proto",
     "crivello/v1/explanation.proto",
+    "crivello/v1/search.proto",
     "crivello/v1/agent.proto",
 ];
 /// File whose messages can be serialized as JSON.
@@ -42,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     builder
         .type_attribute(".crivello.v1.RecrawlProgress", "#[derive(serde::Serialize)]")
+        .type_attribute(".crivello.v1.UploadProgress", "#[derive(serde::Serialize)]")
         .enum_attribute("Wait.reason", "#[serde(tag = \"reason\", rename_all = \"kebab-case\")]")
         .skip_debug([SECRET])
         .field_attribute("Wait.reason", "#[serde(flatten)]")

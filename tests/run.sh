@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # A test of tests/tidy fails if a binary with tests is missing here.
 timed=(--test cli --test service --test short --test simweb --test tidy)
-units=(--lib --bin crivello --test offline_sieve --test recrawl)
+units=(--lib --bin crivello --test graph --test offline_sieve --test recrawl)
 scenarios=(--test scenarios)
 
 cargo=("${CARGO:-cargo}" test --release)

@@ -82,7 +82,7 @@ fn view(epoch: u64, second: AgentState) -> Arc<View> {
     };
     let agents = [(ME, AgentState::Active), (DEAD, second), (OTHER, AgentState::Active)];
     let agents = agents.map(|(id, state)| agent(id, state)).to_vec();
-    Arc::new(View { epoch, run: RunState::default(), agents, refetched: Vec::new() })
+    Arc::new(View { epoch, run: RunState::default(), agents, lost_archives: Vec::new() })
 }
 
 /// Packets to the third agent, which stores each at once.

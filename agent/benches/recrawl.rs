@@ -4,7 +4,8 @@
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default one million), `CRIVELLO_BENCH_DIR` the
 //! directory. The pages are found and fetched within ten simulated days, then the state is opened
-//! again, and some days pass.
+//! again, and some days pass: `CRIVELLO_BENCH_DAYS` (default two). In the first ones fewer pages are due than
+//! later, because half of them were found a few days ago.
 
 #![expect(
     clippy::print_stdout,
@@ -23,7 +24,7 @@ use crivello_agent::storage::Database;
 use crivello_common::config::Settings;
 use crivello_common::discard::DiscardTally;
 use crivello_common::identity::KeyedHasher;
-use crivello_common::time::Timestamp;
+use crivello_common::time::{Clock, Timestamp};
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_recrawl::controller::ThresholdController;
@@ -33,22 +34,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// Simulated days after the state is opened again.
-const DAYS: u32 = 2;
 /// Time within which all pages are found, and the mean time between two fetches of a page.
 const INTERVAL: Duration = Duration::from_secs(10 * 86_400);
 const PAGES_A_HOST: u64 = 1_000;
-/// URLs that are found in one commit.
+/// Maximum number of URLs that are found in one commit, and minimum number of commits: the pages of one are due
+/// at the same time.
 const PAGES_AT_ONCE: u64 = 20_000;
-/// Simulated time between two looks at what is due, and between two passes over all due times.
+const COMMITS_MIN: u64 = 500;
+/// Simulated time between two looks at what is due, and between two passes over all due times, unless the
+/// threshold has moved far.
 const STEP: Duration = Duration::from_secs(1_800);
 const PASS_EVERY: Duration = DAY;
 /// Growth of the number of pages, as a ratio, after which a pass begins at once.
 const GROWTH: u64 = 2;
 
 fn main() {
-    let wanted = std::env::var("CRIVELLO_BENCH_PAGES").ok().and_then(|n| n.parse().ok());
-    let n_pages: u64 = wanted.unwrap_or(1_000_000);
+    let wanted = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let n_pages: u64 = wanted("CRIVELLO_BENCH_PAGES").unwrap_or(1_000_000);
+    let n_days = u32::try_from(wanted("CRIVELLO_BENCH_DAYS").unwrap_or(2)).expect("days that fit");
     let dir = match std::env::var_os("CRIVELLO_BENCH_DIR") {
         Some(dir) => tempfile::tempdir_in(dir),
         None => tempfile::tempdir(),
@@ -74,14 +77,18 @@ fn main() {
     println!("opened again in {:.0?}, {} MiB", begun.elapsed(), memory("VmRSS:") >> 20);
     let begun = Instant::now();
     agent.is_filled = true;
-    agent.run_until(now + DAYS * DAY);
+    for day in 1..=n_days {
+        let before = agent.n_fetched;
+        agent.run_until(now + day * DAY);
+        println!("day {day}: {} fetches", agent.n_fetched - before);
+    }
     println!(
-        "{DAYS} days: {} fetches of {:.0} in the budget, in {:.1?}\n\
+        "{n_days} days: {} fetches of {:.0} in the budget, in {:.1?}\n\
          queued again: {}\n\
          passes over all due times: {}\n\
          memory {} MiB",
         agent.n_fetched,
-        agent.budget() * f64::from(DAYS) * DAY.as_secs_f64(),
+        agent.budget() * f64::from(n_days) * DAY.as_secs_f64(),
         begun.elapsed(),
         agent.due,
         agent.pass,
@@ -188,8 +195,9 @@ impl Agent {
     /// Finds all pages within an interval, and fetches each at once.
     fn fill(&mut self, n_pages: u64) {
         let start = self.now;
-        for first in (0..n_pages).step_by(PAGES_AT_ONCE as usize) {
-            let last = (first + PAGES_AT_ONCE).min(n_pages);
+        let at_once = n_pages.div_ceil(COMMITS_MIN).min(PAGES_AT_ONCE);
+        for first in (0..n_pages).step_by(at_once as usize) {
+            let last = (first + at_once).min(n_pages);
             let found = (first..last).map(|n| self.found(n)).collect();
             self.commit(Commit { found, ..Commit::default() });
             self.fetch_queued();
@@ -213,9 +221,11 @@ impl Agent {
     fn run_until(&mut self, end: Timestamp) {
         while self.now < end {
             self.now = (self.now + STEP).min(end);
+            let clock = Clock::start();
             loop {
                 let (begun, before) = (Instant::now(), self.crawldb.totals().queued);
-                let Some(commit) = self.crawldb.step_due(self.now).expect("it is read") else {
+                let step = self.crawldb.step_due(self.now, &|| clock.now());
+                let Some(commit) = step.expect("it is read") else {
                     break;
                 };
                 self.disk.commit(&commit.batch).expect("the batch is written");
@@ -224,7 +234,10 @@ impl Agent {
             self.fetch_queued();
             let n_pages = self.crawldb.totals().scheduled;
             let is_due = self.now.since(self.passed_at) >= PASS_EVERY && self.is_filled;
-            if is_due || n_pages >= GROWTH * self.n_passed {
+            if is_due
+                || self.crawldb.recrawl().is_rule_far_off()
+                || n_pages >= GROWTH * self.n_passed
+            {
                 (self.passed_at, self.n_passed) = (self.now, n_pages);
                 self.step_pass();
             }
@@ -233,10 +246,11 @@ impl Agent {
 
     /// Performs all steps of a pass, if one is due.
     fn step_pass(&mut self) {
+        let clock = Clock::start();
         loop {
             let begun = Instant::now();
-            let Some((commit, report)) = self.crawldb.step_due_pass(self.now).expect("it is read")
-            else {
+            let step = self.crawldb.step_due_pass(self.now, &|| clock.now());
+            let Some((commit, report)) = step.expect("it is read") else {
                 return;
             };
             self.disk.commit(&commit.batch).expect("the batch is written");
@@ -301,6 +315,7 @@ impl Agent {
             signals: Vec::new(),
             discards: DiscardTally::default(),
             traced: None,
+            fingerprint: None,
             original: None,
             revisit_data: Some(Box::new(data)),
         }

@@ -26,7 +26,7 @@ mod progress;
 pub mod report;
 mod shared;
 
-pub use app::{AgentError, Crawl, JoinOptions};
+pub use app::{AgentError, Crawl, JoinOptions, StoppedCrawl};
 pub use engines::seeding::Seed;
 pub use observe::explain::explain_from_directory;
 pub use observe::metrics;

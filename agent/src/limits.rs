@@ -142,6 +142,19 @@ pub fn visits_max(settings: &Settings, files: u64) -> u64 {
     (files_for_connections(settings, files) / 2).max(1)
 }
 
+/// Searches of the index at once, each on a blocking thread.
+pub const SEARCHES_MAX: usize = 2;
+/// Time for which a search waits for others.
+pub const SEARCH_WAIT: Duration = Duration::from_secs(2);
+/// Streams of captures at once. Each reads files on a blocking thread while its reader takes what it reads.
+pub const TAIL_STREAMS_MAX: usize = 16;
+/// Captures of a response; with some hundred bytes each, it is far below the size of a message.
+pub const TAIL_BATCH_MAX: usize = 1_000;
+/// Time after which a reader of captures that takes nothing is disconnected.
+pub const TAIL_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Life of a stream of captures: then its reader must present a new ticket.
+pub const TAIL_STREAM_MAX: Duration = Duration::from_secs(600);
+
 /// Returns the number of idle connections that `files` open files allow.
 #[must_use]
 pub fn idle_max(settings: &Settings, files: u64) -> usize {

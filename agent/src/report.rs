@@ -57,6 +57,9 @@ pub struct ReportTotals {
     pub bytes: u64,
     /// Number of pages whose content was seen before (archived as `revisit`).
     pub duplicates: u64,
+    /// Number of pages whose text is nearly that of an earlier page.
+    #[serde(default)]
+    pub near_duplicates: u64,
     /// Number of pages whose body was cut off.
     pub truncated: u64,
     /// Number of responses to requests for robots.txt.

@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crivello_archive::{
-    ArchiveWriter, Capture, CrawlLabel, Digests, RecordBuilder, WarcRecord, surt,
+    ArchiveWriter, Capture, CaptureNotes, CrawlLabel, Digests, RecordBuilder, WarcRecord, surt,
 };
 use crivello_common::config::{DigestKind, Store};
 use crivello_common::time::Timestamp;
@@ -87,7 +87,7 @@ impl Page {
 fn records(builder: &mut RecordBuilder, page: &Page) -> Vec<WarcRecord> {
     let capture = page.capture();
     let digests = Digests::of(&capture, DigestKind::Sha1);
-    builder.build(&capture, &digests, None, std::iter::empty())
+    builder.build(&capture, &digests, None, std::iter::empty(), CaptureNotes::default())
 }
 
 fn build(c: &mut Criterion) {

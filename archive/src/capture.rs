@@ -54,7 +54,7 @@ pub struct OriginalCapture<'a> {
     pub url: &'a str,
     /// `WARC-Date` of the original response: the start time of its request.
     pub at: Timestamp,
-    /// Why the payload is not written again.
+    /// Reason why the payload is not written again.
     pub reason: RevisitReason,
 }
 
@@ -66,4 +66,14 @@ pub enum RevisitReason {
     SamePayload,
     /// The server answered a conditional request with 304.
     NotModified,
+}
+
+/// Notes about a capture, beside what was sent and received.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaptureNotes {
+    /// Names and values of fields of its metadata record. With any, the record is written even without
+    /// outlinks.
+    pub fields: Vec<(&'static str, String)>,
+    /// Names and values of members of its line of the index.
+    pub members: Vec<(&'static str, String)>,
 }

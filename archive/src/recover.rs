@@ -6,7 +6,7 @@
 //! because nothing is ever truncated to a point before a committed position.
 
 use crate::error::ArchiveError;
-use crate::format::file_names::{FileStem, INDEX, PART, SCRATCH, WARC};
+use crate::format::file_names::{FileStem, INDEX, PART, SCRATCH};
 use crate::index::cdxj::offset_of;
 use crate::write::io;
 use crate::write::position::ArchivePosition;
@@ -66,7 +66,7 @@ pub(crate) fn check(
         return Err(ArchiveError::Position(at.file.clone()));
     }
     if let Some(last) = &last {
-        check_length(&last.path(dir, WARC), at.warc_len)?;
+        check_length(&dir.join(&at.file), at.warc_len)?;
         let part = last.path(dir, PART);
         if part.exists() || !last.path(dir, INDEX).exists() {
             check_length(&part, at.index_len)?;

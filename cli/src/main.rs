@@ -13,6 +13,8 @@ mod local_cluster;
 mod otlp;
 mod panel;
 mod plan;
+#[cfg(feature = "data")]
+mod progress;
 mod rate;
 mod report_file;
 mod run_loop;
@@ -20,6 +22,7 @@ mod screen;
 mod seeds;
 mod signals;
 mod summary;
+mod tables;
 mod telemetry;
 
 use clap::Parser;
@@ -50,10 +53,22 @@ fn run(args: Args) -> Result<Exit, CliError> {
         Command::Cluster(args) => cmd::cluster::run(args),
         Command::Certs(args) => cmd::certs::run(&args),
         Command::Token(args) => cmd::token::run(&args),
+        Command::Identity(args) => cmd::identity::run(&args.command),
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Robots(args) => cmd::robots::run(&args),
         Command::CheckExpression(args) => cmd::check_expression::run(&args),
         Command::Archive(args) => cmd::archive::run(&args),
+        Command::Export(command) => cmd::export::run(&command),
+        Command::Policy(args) => cmd::policy::run(&args),
+        #[cfg(feature = "data")]
+        Command::Near(args) => cmd::near::run(&args),
+        #[cfg(not(feature = "data"))]
+        Command::Near(_) => Err(cmd::export::without_data()),
+        Command::Index(args) => cmd::index::run(&args),
+        Command::Search(args) => cmd::search::run(&args),
+        Command::Graph(command) => cmd::graph::run(&command),
+        Command::Rank(command) => cmd::rank::run(&command),
+        Command::Forget(args) => cmd::forget::run(&args),
         Command::Config => cmd::config::run(),
         Command::Simweb(args) => cmd::simweb::run(&args),
     }

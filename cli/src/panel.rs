@@ -3,7 +3,7 @@
 use crate::format::{bytes, count, duration, rate};
 use crate::rate::{Rates, sparkline};
 use crivello_proto::bottleneck;
-use crivello_proto::v1::{Progress, RecrawlProgress};
+use crivello_proto::v1::{Progress, RecrawlProgress, UploadProgress};
 
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub fn lines(s: &Progress, rates: &Rates, title: &str, width: usize, style: Styl
         row("answers", answer_cells(s)),
     ];
     rows.extend(s.recrawl.map(|recrawl| row("again", again_cells(&recrawl, rates))));
+    rows.extend(s.uploads.as_ref().map(|uploads| row("uploads", upload_cells(uploads))));
     if let Some(left) = s.pages_left {
         let mut cells = vec![format!("{} pages", count(left))];
         cells.extend(rates.time_left(s).map(|t| format!("about {}", duration(t))));
@@ -71,14 +72,27 @@ fn page_cells(s: &Progress, rates: &Rates, style: Style) -> Vec<String> {
     ]
 }
 
+fn upload_cells(uploads: &UploadProgress) -> Vec<String> {
+    let waiting =
+        format!("waiting {} ({})", count(uploads.files_waiting), bytes(uploads.bytes_waiting));
+    let mut cells = vec![
+        format!("stored {} ({})", count(uploads.files_stored), bytes(uploads.bytes_stored)),
+        waiting,
+    ];
+    cells.extend(uploads.problem.as_ref().map(|problem| format!("failing: {}", problem)));
+    cells
+}
+
 fn again_cells(recrawl: &RecrawlProgress, rates: &Rates) -> Vec<String> {
     let fresh = recrawl.freshness.map(|share| format!("about {:.0} % fresh", 100.0 * share));
+    let overdue = recrawl.overdue.filter(|n| *n > 0);
+    let overdue = overdue.map_or(String::new(), |n| format!(" ({} overdue)", count(n)));
     vec![
         count(recrawl.visits()),
         format!("{}/s", rate(rates.again())),
         format!("changed {}", count(recrawl.changed)),
-        format!("queued {}", count(recrawl.queued)),
-        format!("scheduled {}", count(recrawl.scheduled)),
+        format!("due {}{overdue}", count(recrawl.queued)),
+        format!("later {}", count(recrawl.scheduled)),
         fresh.unwrap_or_default(),
     ]
 }

@@ -234,6 +234,7 @@ pub fn open_seeds(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
 pub fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
     let number = |n: Option<u64>| n.map(|n| n.to_string());
     let networks = (!args.allow_networks.is_empty()).then(|| args.allow_networks.join(","));
+    let known = (!args.known.is_empty()).then(|| serde_json::json!(args.known).to_string());
     let all = [
         ("--contact", "identity.contact", args.contact.clone()),
         ("--user-agent-name", "identity.user-agent-name", args.user_agent_name.clone()),
@@ -245,6 +246,8 @@ pub fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
         ("--burst", "politeness.burst", number(args.burst.map(u64::from))),
         ("--dns", "dns.servers", args.dns.clone()),
         ("--allow-network", "fetch.allow-networks", networks),
+        ("--known", "store.known", known),
+        ("--accept-sha1", "store.accept-sha1", args.accept_sha1.then(|| "true".to_owned())),
     ];
     all.into_iter().filter_map(|(flag, key, text)| text.map(|text| (flag, key, text))).collect()
 }

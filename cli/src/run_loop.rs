@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::screen;
 use crate::seeds::{SeedErrors, SeedIter};
 use crate::signals;
+use crate::tables::TABLES;
 use anyhow::{Context, anyhow};
 use crivello_agent::report::Report;
 use crivello_agent::{AgentError, Crawl};
@@ -36,7 +37,7 @@ pub fn run_loop(
     let stopped = signals::listen(before_exit)?;
     let seed_errors = SeedErrors::default();
     let mut seeds = SeedIter::new(plan.seeds, stopped.clone(), seed_errors.clone());
-    let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds) {
+    let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds, TABLES) {
         Err(AgentError::SeedsCut) => return Err(not_started(&seed_errors)),
         opened => Arc::new(opened?),
     };

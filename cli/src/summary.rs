@@ -46,7 +46,11 @@ fn totals(t: &mut String, r: &Report) {
         ("URLs seen".to_owned(), count(r.totals.urls_seen)),
         ("URLs left".to_owned(), count(r.totals.urls_queued)),
     ];
-    let rare = [("truncated pages", r.totals.truncated), ("seeds rejected", r.seeds.refused)];
+    let rare = [
+        ("near-duplicates", r.totals.near_duplicates),
+        ("truncated pages", r.totals.truncated),
+        ("seeds rejected", r.seeds.refused),
+    ];
     let rare = rare.into_iter().filter(|(_, n)| *n > 0);
     rows.extend(rare.map(|(name, n)| (name.to_owned(), count(n))));
     section(t, "totals", rows);

@@ -4,7 +4,7 @@ use crate::closed_set;
 
 closed_set! {
     /// The reason why a URL or a page was dropped. A URL that is marked as seen stays dropped if pages are
-    /// fetched once. With a policy of recrawling it is tried again later, except for `Blocked` and limits.
+    /// fetched once. With a policy of recrawling it is tried again later, except for `Blocked`, `Forgotten` and limits.
     pub enum Discard {
         /// The WHATWG URL parser rejects the text.
         Unparsable = 0 => "unparsable",
@@ -71,7 +71,7 @@ closed_set! {
         NotAdmitted = 27 => "not-admitted",
         /// The condition `links.admit` has no value, as after a division by zero.
         ConditionFailed = 28 => "condition-failed",
-        /// `pages.keep` says that the page is not archived. It counts as fetched.
+        /// `pages.keep`, or its `noarchive`, says that the page is not archived. It counts as fetched.
         NotArchived = 29 => "not-archived",
         /// `pages.keep` has no value, or none of its three: the page is archived.
         KeepFailed = 30 => "keep-failed",
@@ -87,6 +87,11 @@ closed_set! {
         SitemapTooLarge = 34 => "sitemap-too-large",
         /// A sitemap or a feed is cut off, or is not XML from some place on: the rest is not read.
         SitemapDamaged = 35 => "sitemap-damaged",
+        /// The link is on a page whose text is nearly that of an earlier page of the same registrable
+        /// domain (`pages.near-duplicates`).
+        NearDuplicate = 36 => "near-duplicate",
+        /// `crivello forget` took the URL or its host back: it is never fetched again.
+        Forgotten = 37 => "forgotten",
     }
 }
 
@@ -136,7 +141,7 @@ impl Discard {
             Self::TooMuchWork => "beyond links.work-per-page-max on one page",
             Self::NotAdmitted => "links.admit is false",
             Self::ConditionFailed => "links.admit has no value",
-            Self::NotArchived => "pages.keep says that the page is not archived",
+            Self::NotArchived => "pages.keep or noarchive says that the page is not archived",
             Self::KeepFailed => "pages.keep has no value; the page is archived",
             Self::ForeignInSitemap => {
                 "listed by a sitemap that the host's robots.txt does not name"
@@ -149,6 +154,8 @@ impl Discard {
             Self::SitemapDamaged => {
                 "a sitemap or feed that breaks off or is no XML; the rest is lost"
             }
+            Self::NearDuplicate => "on a near-duplicate of a page of the same domain",
+            Self::Forgotten => "taken back by crivello forget: never fetched again",
         }
     }
 }

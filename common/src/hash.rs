@@ -5,6 +5,13 @@
 //! hash and the URL hash collide.
 
 use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Returns the place of a URL among results of equal scores: the same in all indexes, and by no word of the URL.
+#[must_use]
+pub fn url_order(url: &str) -> u32 {
+    (xxh3_64(url.as_bytes()) >> 32) as u32
+}
 
 macro_rules! hash_name {
     ($(#[$doc:meta])* $name:ident) => {

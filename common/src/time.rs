@@ -33,6 +33,16 @@ impl Timestamp {
         }
     }
 
+    /// Parses fourteen digits, `20261120120000`: the date and time in UTC, as indexes of archives have it.
+    #[must_use]
+    pub fn from_digits(text: &str) -> Option<Self> {
+        let is_date = text.len() == 14 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (date, time) = is_date.then(|| text.split_at(8))?;
+        let parsed: jiff::civil::DateTime = format!("{date}T{time}").parse().ok()?;
+        let at = parsed.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+        u64::try_from(at.as_microsecond()).ok().map(Self)
+    }
+
     /// Returns whole seconds since 1970.
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000

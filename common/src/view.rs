@@ -103,8 +103,18 @@ pub struct View {
     pub run: RunState,
     /// Agents, in any order.
     pub agents: Vec<Agent>,
-    /// Agents that were lost with their archives. Pages that only they fetched are fetched again.
-    pub refetched: Vec<AgentId>,
+    /// Archives that were lost with their agents. Their pages are fetched again, except those of safe files.
+    pub lost_archives: Vec<LostArchive>,
+}
+
+/// The archive of an agent that was lost with its disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LostArchive {
+    /// Id of the agent.
+    pub agent: AgentId,
+    /// Files with lower serial numbers are safe in a store that survived the machine.
+    pub safe_files: u32,
 }
 
 /// The reason why a view is invalid.

@@ -17,7 +17,7 @@ use crivello_common::certificate_id::CertificateId;
 use crivello_common::config::{Edit, Settings};
 use crivello_common::obstacle::{Obstacle, ObstacleKind};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::{AgentId, AgentState, View};
+use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::v1;
 use std::collections::BTreeMap;
 use std::io;
@@ -46,6 +46,10 @@ pub(crate) enum Command {
         agent: String,
         /// True if pages that only it fetched are fetched again.
         refetch: bool,
+        /// True if pages in safe files are fetched again, too.
+        ignore_store: bool,
+        /// Number of its pages that are not fetched again, because they are in safe files.
+        safe_pages: u64,
         /// True if a person gives up what may be at no other agent.
         force: bool,
     },
@@ -78,6 +82,8 @@ pub(crate) struct Reply {
     pub(crate) obstacles: Vec<Obstacle>,
     /// For a list: dead agents whose groups have not been fully replicated since.
     pub(crate) uncovered: Vec<AgentId>,
+    /// For a list: the number of first archive files of each agent that are safe in a store.
+    pub(crate) safe_files: Vec<(AgentId, u32)>,
     /// For a heartbeat: the epoch since which the agent should check all its copies, or 0.
     pub(crate) copies_wanted: u64,
     /// For a heartbeat in a crawl with a page limit: the agent's page quota.
@@ -309,14 +315,15 @@ impl MembershipService {
             Command::DeclareDead(agent) => {
                 self.apply(&MemberEvent::DeclareDead { id: self.members.find(&agent)? }, now)
             }
-            Command::Remove { agent, refetch, force } => {
+            Command::Remove { agent, refetch, ignore_store, safe_pages, force } => {
                 let id = self.members.find(&agent)?;
                 // The view and the quotas change in the same record.
                 let before = self.quota.clone();
                 if let Some(quota) = self.quota.as_mut().filter(|_| refetch) {
-                    quota.forget(id);
+                    quota.keep_only(id, if ignore_store { 0 } else { safe_pages });
                 }
-                let removed = self.apply(&MemberEvent::Remove { id, refetch, force }, now);
+                let removed = MemberEvent::Remove { id, refetch, ignore_store, force };
+                let removed = self.apply(&removed, now);
                 if removed.is_err() {
                     self.quota = before;
                 }
@@ -328,6 +335,8 @@ impl MembershipService {
                 list.leases = list.view.agents.iter().filter_map(|a| lease(a.id)).collect();
                 list.obstacles = self.members.obstacles();
                 list.uncovered = self.members.uncovered();
+                let safe_files = |a: &Agent| (a.id, self.members.safe_files(a.id));
+                list.safe_files = list.view.agents.iter().map(safe_files).collect();
                 Ok(list)
             }
         }
@@ -444,6 +453,7 @@ impl MembershipService {
             leases: Vec::new(),
             obstacles: Vec::new(),
             uncovered: Vec::new(),
+            safe_files: Vec::new(),
             copies_wanted: 0,
             pages: None,
         }

@@ -103,9 +103,12 @@ impl PageQuota {
         self.grant(id, allowed, living)
     }
 
-    /// Frees the quota of an agent whose pages must be fetched again.
-    pub(crate) fn forget(&mut self, id: AgentId) {
-        self.granted.remove(&id);
+    /// Frees the quota of an agent that is removed, except for so many of its pages: the others are fetched
+    /// again.
+    pub(crate) fn keep_only(&mut self, id: AgentId, pages: u64) {
+        if let Some(granted) = self.granted.get_mut(&id) {
+            *granted = pages.min(*granted);
+        }
         self.reports.remove(&id);
     }
 
@@ -174,9 +177,13 @@ mod tests {
         );
         let alone = quota.on_report(AgentId(1), report(6, 6, 1, 2), &living(1));
         assert!(alone.is_used_up && !alone.is_scarce);
-        quota.forget(AgentId(2));
+        // One of its pages is in a store; the others are fetched again.
+        quota.keep_only(AgentId(2), 1);
         let again = quota.on_report(AgentId(1), report(6, 6, 9, 3), &living(1));
-        assert!(!again.is_used_up && again.allowed == 7, "{again:?}");
+        assert!(!again.is_used_up && again.remaining == Some(3), "{again:?}");
+        quota.keep_only(AgentId(2), 0);
+        let again = quota.on_report(AgentId(1), report(6, 6, 9, 4), &living(1));
+        assert!(!again.is_used_up && again.remaining == Some(4), "{again:?}");
     }
 
     #[test]

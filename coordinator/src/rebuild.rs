@@ -17,7 +17,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::signing::{CoordinatorKey, ViewBook};
 use crivello_proto::v1::ClusterView;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Increase of the epoch: more views than a crawl ever publishes while an agent is not reached.
@@ -127,7 +127,7 @@ fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> Members
     view.epoch += EPOCHS;
     let ids = |view: &View| -> Vec<AgentId> {
         let agents = view.agents.iter().map(|agent| agent.id);
-        agents.chain(view.refetched.iter().copied()).collect()
+        agents.chain(view.lost_archives.iter().map(|lost| lost.agent)).collect()
     };
     let mut usable = Vec::new();
     let mut id_max = 0;
@@ -151,6 +151,8 @@ fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> Members
         unreplicated: view.living().map(|agent| (agent.id, alone)).collect(),
         deaths: dead.map(|agent| (agent.id, death)).collect(),
         usable,
+        // The agents report again how much is safe.
+        safe_files: BTreeMap::new(),
         view,
     }
 }
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
     use crate::stored_settings;
     use crivello_common::identity::IdentityKey;
-    use crivello_common::view::Agent;
+    use crivello_common::view::{Agent, LostArchive};
     use crivello_proto::signing::{SigningKey, ViewSigner};
     use tempfile::tempdir;
 
@@ -178,7 +180,12 @@ mod tests {
             certificates: Vec::new(),
         };
         let agents = vec![agent(1, AgentState::Active), agent(3, AgentState::Dead)];
-        let view = View { epoch, agents, refetched: vec![AgentId(9)], ..View::default() };
+        let view = View {
+            epoch,
+            agents,
+            lost_archives: vec![LostArchive { agent: AgentId(9), safe_files: 0 }],
+            ..View::default()
+        };
         let mut settings = Settings::default();
         settings.fixed.identity.contact = "you@example.com".to_owned();
         let key = SigningKey::from_seed(key.seed()).unwrap();

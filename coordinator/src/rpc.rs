@@ -260,6 +260,7 @@ impl Coordinator for Rpc {
             disk_full: sent.disk_full,
             unreachable: sent.unreachable.into_iter().map(AgentId).collect(),
             undelivered: sent.undelivered.iter().map(undelivered).collect(),
+            safe_files: sent.safe_files,
             certificate: certificate(&sent.certificate)?,
         };
         let (quota, demand) = (quota.map(|pages| (id, (pages, process))), sent.recrawl);
@@ -319,6 +320,7 @@ impl Coordinator for Rpc {
             leases: listed.leases.into_iter().map(lease).collect(),
             obstacles: listed.obstacles.into_iter().map(Into::into).collect(),
             uncovered: listed.uncovered.into_iter().map(|id| id.0).collect(),
+            safe_files: listed.safe_files.into_iter().map(|(id, n)| (id.0, n)).collect(),
         }))
     }
 
@@ -369,8 +371,9 @@ impl Coordinator for Rpc {
     }
 
     async fn remove(&self, request: Request<v1::RemoveRequest>) -> RpcResult<v1::ViewResponse> {
-        let v1::RemoveRequest { agent, refetch, force } = request.into_inner();
-        self.change(Command::Remove { agent, refetch, force }).await
+        let v1::RemoveRequest { agent, refetch, force, safe_pages, ignore_store } =
+            request.into_inner();
+        self.change(Command::Remove { agent, refetch, ignore_store, safe_pages, force }).await
     }
 
     async fn declare_dead(

@@ -188,6 +188,8 @@ impl Found<'_> {
         }
         let late = weighted_mean(self.recrawls().map(|r| (r.visits(), r.lateness)));
         totals["lateness"] = late.into();
+        let overdue = self.recrawls().filter_map(|r| r.overdue).reduce(|a, b| a + b);
+        totals["overdue"] = overdue.into();
         totals
     }
 

@@ -184,7 +184,8 @@ pub(super) async fn check_request(
     };
     let headers = response.headers_mut();
     let fixed = HeaderValue::from_static;
-    headers.insert(CONTENT_SECURITY_POLICY, fixed(POLICY));
+    // A foreign text has one of its own, which permits less.
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(fixed(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     headers.insert(X_FRAME_OPTIONS, fixed("DENY"));
     headers.insert(REFERRER_POLICY, fixed("no-referrer"));

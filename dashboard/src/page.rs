@@ -35,6 +35,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/why.js", JS, include_str!("page/why.js")),
     ("/discards.js", JS, include_str!("page/discards.js")),
     ("/fetches.js", JS, include_str!("page/fetches.js")),
+    ("/search.js", JS, include_str!("page/search.js")),
     ("/traces.js", JS, include_str!("page/traces.js")),
     ("/settings.js", JS, include_str!("page/settings.js")),
     ("/login.js", JS, include_str!("page/login.js")),

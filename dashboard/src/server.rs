@@ -99,6 +99,8 @@ fn routes(state: State) -> Router {
         .route("/api/assignment", get(api::cluster::assignment))
         .route("/api/hosts", get(api::hosts::hosts))
         .route("/api/why", get(api::why::why))
+        .route("/api/search", get(api::search::search))
+        .route("/api/page", get(api::search::page))
         .route("/api/fetches", get(api::fetches::fetches))
         .route("/api/discards", get(api::discards::discards))
         .route("/api/traces", get(api::traces::traces))

@@ -44,4 +44,4 @@ macro_rules! targets {
     };
 }
 
-targets! { url page coding robots sitemap values wire packets state_file warc config expression http1 http2 }
+targets! { url page coding robots sitemap values wire packets state_file warc config expression codes structures export http1 http2 }

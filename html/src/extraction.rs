@@ -2,9 +2,10 @@
 
 use super::links::{LinkArena, LinkKind, LinkSource};
 use super::list_summary::{LinkDates, ListSummary, SITEMAP_URLS_MAX};
-use super::microsyntax::{Directives, Rel};
+use super::microsyntax::Rel;
 use super::text;
 use crivello_common::config::{Fixed, Live};
+use crivello_common::signals::{PageSignals, TdmRights};
 use encoding_rs::UTF_8;
 
 /// Selection of a page's links, and its limits.
@@ -62,7 +63,13 @@ pub(super) struct Extraction {
     /// True if a link leads to the page itself, or to the base if the page has one.
     pub to_base: bool,
     pub title: String,
-    pub directives: Directives,
+    /// Signals of the headers and the page. Licenses and policies of the page are in the next fields
+    /// until its base is known.
+    pub signals: PageSignals,
+    /// Links of the page to licenses, as written.
+    pub licenses: Vec<String>,
+    /// TDM rights of the page: reservation and policy, as written.
+    pub tdm: (String, String),
     /// True if a page declares an icon.
     pub has_icon: bool,
     /// Dates of links, in the order of the links.
@@ -83,12 +90,30 @@ impl Extraction {
         }
     }
 
+    /// Completes the signals, with the base of the page. Those of the page precede those of its headers.
+    pub(super) fn take_signals(&mut self, base: &url::Url) -> PageSignals {
+        let mut signals = std::mem::take(&mut self.signals);
+        for license in &self.licenses {
+            signals.licenses.add(license, Some(base));
+        }
+        if !self.tdm.0.is_empty() {
+            let mut rights = TdmRights::default();
+            rights.set_reservation(&self.tdm.0);
+            rights.set_policy(&self.tdm.1, Some(base));
+            signals.tdm = rights.or(signals.tdm);
+        }
+        signals
+    }
+
     pub(super) fn clear(&mut self, links_max: usize) {
         self.links.clear(links_max);
         self.base = None;
         self.to_base = false;
         self.title.clear();
-        self.directives = Directives::default();
+        self.signals = PageSignals::default();
+        self.licenses.clear();
+        self.tdm.0.clear();
+        self.tdm.1.clear();
         self.has_icon = false;
         self.dates.clear();
         self.dates.shrink_to(KEPT_DATES);

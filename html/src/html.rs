@@ -1,10 +1,10 @@
-//! Links, base, title and robots directives in the tags of an HTML page.
+//! Links, base, title and signals in the tags of an HTML page.
 
 use super::css;
 use super::extraction::{Extraction, LinkFilter};
 use super::links::LinkSource;
 use super::main_text::{Collector, ExclusionMarks};
-use super::microsyntax::{Rel, refresh_url, srcset};
+use super::microsyntax::{Rel, is_license_type, refresh_url, srcset};
 use super::scan::{Sink, scan};
 use super::tag::{Attr, Attrs, TagName};
 use super::text;
@@ -16,6 +16,17 @@ use std::ops::ControlFlow;
 const TITLE_READ: usize = 1_024;
 /// Number of bytes of a title that are kept.
 const TITLE_KEPT: usize = 256;
+
+/// Number of links to licenses that are read, and maximum length of their URLs and those of policies.
+const LICENSES_READ: usize = 4;
+const URL_READ: usize = 4_096;
+
+/// Keeps the first value that is not too long.
+fn keep_first(slot: &mut String, value: &str) {
+    if slot.is_empty() && value.len() <= URL_READ {
+        slot.push_str(value);
+    }
+}
 
 /// Parses `page`, which is in the ASCII-compatible `encoding`. Queries of URLs are percent-encoded
 /// in `query_encoding`. Text is read only if there is a collector of main text.
@@ -205,8 +216,21 @@ impl<T> Reader<'_, T> {
         };
         let rel = Rel::of(rel);
         self.out.has_icon |= rel.icon;
+        if rel.license {
+            self.license(attrs, href);
+        }
         if let Some(source) = self.filter.source_of(rel) {
             self.push(href, source, false);
+        }
+    }
+
+    fn license(&mut self, attrs: &Attrs<'_>, href: &[u8]) {
+        let media = attrs.get(Attr::Type).unwrap_or_default();
+        if is_license_type(&text::attribute(media, self.encoding))
+            && self.out.licenses.len() < LICENSES_READ
+            && href.len() <= URL_READ
+        {
+            self.out.licenses.push(text::attribute(href, self.encoding).into_owned());
         }
     }
 
@@ -215,7 +239,15 @@ impl<T> Reader<'_, T> {
             return;
         };
         if attrs.is(Attr::Name, "robots") || attrs.is(Attr::Name, &self.filter.agent) {
-            self.out.directives.add(&text::attribute(content, self.encoding));
+            self.out.signals.robots.add_list(&text::attribute(content, self.encoding));
+        } else if attrs.is(Attr::Name, "tdm-reservation") {
+            let value = text::attribute(content, self.encoding);
+            // Other values count as not there.
+            if matches!(value.trim_ascii(), "0" | "1") {
+                keep_first(&mut self.out.tdm.0, &value);
+            }
+        } else if attrs.is(Attr::Name, "tdm-policy") {
+            keep_first(&mut self.out.tdm.1, &text::attribute(content, self.encoding));
         } else if attrs.is(Attr::HttpEquiv, "refresh") {
             let text = text::attribute(content, self.encoding);
             if let Some(url) = refresh_url(&text) {

@@ -28,11 +28,13 @@ mod html;
 mod links;
 mod list_summary;
 mod main_text;
+mod markup;
 mod media;
 mod microsyntax;
 mod raw_text;
 mod robots_txt;
 mod scan;
+mod simhash;
 mod sitemap;
 mod sitemap_stream;
 mod tag;
@@ -50,10 +52,12 @@ pub use list_summary::{
 pub use main_text::{Language, MainText, TEXT_RECIPE, TextFingerprint};
 pub use media::Media;
 pub use robots_txt::RobotsTxt;
+pub use simhash::{SIMHASH_RECIPE, SimHash, SimHasher};
 
 use content_encoding::Decoder;
 use crivello_common::config::{Fixed, Live};
 use crivello_common::discard::Discard;
+use crivello_common::signals::PageSignals;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, parse_cost};
 use encoding_rs::{Encoding, UTF_8};
@@ -103,8 +107,8 @@ pub struct ParsedPage<'a> {
     pub links_over: u64,
     /// True if the whole page is `nofollow` (already part of each [`ExtractedLink::nofollow`]).
     pub page_nofollow: bool,
-    /// True if the page is `noindex`.
-    pub noindex: bool,
+    /// Signals of the page and its headers, for any status.
+    pub signals: PageSignals,
     /// Format as which the body was parsed.
     pub media: Media,
     /// WHATWG name of the page's encoding; `None` if the body was not parsed.
@@ -163,6 +167,8 @@ impl Parser {
     pub fn parse(&mut self, input: ParseInput<'_>) -> ParsedPage<'_> {
         self.extraction.clear(self.filter.links_max);
         let mut body = BodyParse::default();
+        let signals = &mut self.extraction.signals;
+        headers::signals(input.headers, input.url, &self.filter, signals);
         match input.status {
             200..=299 => {
                 headers::parse(input.headers, &self.filter, &mut self.extraction);
@@ -172,18 +178,20 @@ impl Parser {
             _ => {}
         }
         let base = self.base(input.url);
+        let signals = self.extraction.take_signals(&base);
+        let nofollow = signals.robots.nofollow() && (200..300).contains(&input.status);
         let is_html = body.media == Some(Media::Html);
         let main_text = self.main_text.as_deref_mut().filter(|_| is_html);
         let main_text = main_text.map(Collector::finish);
         let extraction = &self.extraction;
         ParsedPage {
             base,
-            links: extraction.links.links(extraction.directives.nofollow),
+            links: extraction.links.links(nofollow),
             dates: &extraction.dates,
             list: extraction.list,
             links_over: extraction.links.over,
-            page_nofollow: extraction.directives.nofollow,
-            noindex: extraction.directives.noindex,
+            page_nofollow: nofollow,
+            signals,
             media: body.media.unwrap_or(Media::Other),
             charset: body.charset,
             decoded_len: body.decoded_len,

@@ -1,55 +1,7 @@
-//! Small languages in attributes and headers: refresh, srcset, rel, robots directives, and `Link:`.
+//! Small languages in attributes and headers: refresh, srcset, rel, and `Link:`.
 
 use super::text::begins;
-
-/// The robots directives of a page: `<meta name=robots>` and `X-Robots-Tag`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Directives {
-    /// True for `nofollow` or `none`.
-    pub nofollow: bool,
-    /// True for `noindex` or `none`.
-    pub noindex: bool,
-}
-
-impl Directives {
-    /// Adds the directives of a comma-separated `list`.
-    pub(super) fn add(&mut self, list: &str) {
-        for word in list.split(|c: char| c == ',' || c.is_ascii_whitespace()) {
-            let none = word.eq_ignore_ascii_case("none");
-            self.nofollow |= none || word.eq_ignore_ascii_case("nofollow");
-            self.noindex |= none || word.eq_ignore_ascii_case("noindex");
-        }
-    }
-
-    /// Adds the directives of one `X-Robots-Tag` header that apply to the crawler named `agent`. A
-    /// name and a colon address the directives that follow. A directive with a value (`max-snippet:
-    /// 20`) is not a name.
-    pub(super) fn add_header(&mut self, value: &str, agent: &str) {
-        let mut addressed = true;
-        for piece in value.split(',') {
-            let mut list = piece;
-            if let Some((name, rest)) = piece.split_once(':') {
-                let name = name.trim();
-                if has_value(name) {
-                    continue;
-                }
-                if !name.contains(|c: char| c.is_ascii_whitespace()) {
-                    addressed = name.eq_ignore_ascii_case(agent);
-                    list = rest;
-                }
-            }
-            if addressed {
-                self.add(list);
-            }
-        }
-    }
-}
-
-fn has_value(directive: &str) -> bool {
-    ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]
-        .iter()
-        .any(|known| directive.eq_ignore_ascii_case(known))
-}
+use crivello_common::signals::Licenses;
 
 /// Known words of a `rel` attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,6 +12,7 @@ pub(super) struct Rel {
     pub sequence: bool,
     pub stylesheet: bool,
     pub icon: bool,
+    pub license: bool,
 }
 
 impl Rel {
@@ -73,6 +26,7 @@ impl Rel {
                     rel.sequence |= is("next") || is("prev");
                     rel.icon |= is("icon");
                 }
+                7 => rel.license |= is("license"),
                 8 => {
                     rel.nofollow |= is("nofollow");
                     rel.sequence |= is("previous");
@@ -142,8 +96,9 @@ fn after_descriptors(text: &str) -> &str {
     ""
 }
 
-/// Calls `each` with the links of one `Link:` header and their `rel` (RFC 8288 section 3).
-pub(super) fn link_header(value: &str, mut each: impl FnMut(&str, Rel)) {
+/// Calls `each` with the links of one `Link:` header, their `rel`, and whether they lead to a license (RFC
+/// 8288 section 3).
+pub(super) fn link_header(value: &str, mut each: impl FnMut(&str, Rel, bool)) {
     let mut rest = value;
     while let Some(open) = rest.find('<') {
         let Some(close) = rest[open..].find('>') else {
@@ -152,25 +107,31 @@ pub(super) fn link_header(value: &str, mut each: impl FnMut(&str, Rel)) {
         let target = &rest[open + 1..open + close];
         let parameters = &rest[open + close + 1..];
         let end = unquoted(parameters, b',').unwrap_or(parameters.len());
-        each(target, rel_parameter(&parameters[..end]));
+        let own = &parameters[..end];
+        let rel = parameter(own, "rel").map_or(Rel::default(), |rel| Rel::of(rel.as_bytes()));
+        let is_license = rel.license && parameter(own, "type").is_some_and(is_license_type);
+        each(target, rel, is_license);
         rest = &parameters[end..];
     }
 }
 
-/// Returns the first `rel` parameter; later ones do not count (RFC 8288 section 3.3).
-fn rel_parameter(parameters: &str) -> Rel {
+/// Returns true for the media type of a license.
+pub(super) fn is_license_type(media: &str) -> bool {
+    let essence = media.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(Licenses::MEDIA_TYPE)
+}
+
+/// Returns the first parameter with a name; later ones do not count (RFC 8288 section 3.3).
+fn parameter<'a>(parameters: &'a str, wanted: &str) -> Option<&'a str> {
     let mut rest = parameters;
     loop {
         let end = unquoted(rest, b';').unwrap_or(rest.len());
         if let Some((name, value)) = rest[..end].split_once('=')
-            && name.trim().eq_ignore_ascii_case("rel")
+            && name.trim().eq_ignore_ascii_case(wanted)
         {
-            return Rel::of(value.trim().trim_matches('"').as_bytes());
+            return Some(value.trim().trim_matches('"'));
         }
-        match rest.get(end + 1..) {
-            Some(after) => rest = after,
-            None => return Rel::default(),
-        }
+        rest = rest.get(end + 1..)?;
     }
 }
 

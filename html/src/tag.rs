@@ -67,10 +67,11 @@ names! {
         Rel = b"rel",
         Src = b"src",
         Srcset = b"srcset",
+        Type = b"type",
     }
 }
 
-const N_ATTRS: usize = Attr::Srcset as usize + 1;
+const N_ATTRS: usize = Attr::Type as usize + 1;
 
 impl TagName {
     /// Returns true if its attributes are needed.

@@ -4,7 +4,7 @@ use crate::enums::{from_number, number};
 use crate::v1;
 use bytes::Bytes;
 use crivello_common::certificate_id::CertificateId;
-use crivello_common::view::{Agent, AgentId, AgentState, RunState, View, ViewError};
+use crivello_common::view::{Agent, AgentId, AgentState, LostArchive, RunState, View, ViewError};
 
 /// The reason why a received view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -59,10 +59,14 @@ impl From<&View> for v1::View {
             epoch: view.epoch,
             run: number(view.run.code()),
             agents: view.agents.iter().map(v1::Agent::from).collect(),
-            refetched: view.refetched.iter().map(|id| id.0).collect(),
+            lost_archives: view.lost_archives.iter().map(lost_archive).collect(),
             signature: Bytes::new(),
         }
     }
+}
+
+const fn lost_archive(lost: &LostArchive) -> v1::LostArchive {
+    v1::LostArchive { agent: lost.agent.0, safe_files: lost.safe_files }
 }
 
 impl From<&Agent> for v1::Agent {
@@ -90,8 +94,12 @@ impl TryFrom<v1::View> for View {
     fn try_from(view: v1::View) -> Result<Self, InvalidView> {
         let run = run_state(view.run).ok_or_else(|| unknown("run state", view.run.into()))?;
         let agents: Result<_, _> = view.agents.into_iter().map(Agent::try_from).collect();
-        let refetched = view.refetched.into_iter().map(AgentId).collect();
-        let view = Self { epoch: view.epoch, run, agents: agents?, refetched };
+        let lost_archives = view
+            .lost_archives
+            .into_iter()
+            .map(|lost| LostArchive { agent: AgentId(lost.agent), safe_files: lost.safe_files });
+        let lost_archives = lost_archives.collect();
+        let view = Self { epoch: view.epoch, run, agents: agents?, lost_archives };
         view.check()?;
         Ok(view)
     }
@@ -166,10 +174,13 @@ mod tests {
             epoch: u64,
             run in -1..5_i32,
             agents in proptest::collection::vec(any_agent(), 0..4),
-            refetched: Vec<u32>,
+            lost: Vec<(u32, u32)>,
         ) {
             let signature = Bytes::new();
-            let sent = v1::View { epoch, run, agents, refetched, signature };
+            let lost_archives =
+                lost.into_iter().map(|(agent, safe_files)| v1::LostArchive { agent, safe_files });
+            let lost_archives = lost_archives.collect();
+            let sent = v1::View { epoch, run, agents, lost_archives, signature };
             if let Ok(view) = View::try_from(sent.clone()) {
                 prop_assert_eq!(view.check(), Ok(()));
                 prop_assert_eq!(v1::View::from(&view), sent);

@@ -121,7 +121,7 @@ fn page_rates(policy: &ThresholdPolicy, page: &PageHistory) -> [f64; POINTS] {
         .map(|interval: f64| 1.0 / interval)
 }
 
-/// What an agent sends to the others: about 120 bytes.
+/// A report of an agent's demand, which it sends to the others: about 120 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DemandReport {
     /// Epoch of the agent's view of the cluster.

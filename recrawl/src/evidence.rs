@@ -58,7 +58,7 @@ pub struct ChangeEvidence {
     time: f64,
 }
 
-/// What was found at a visit, compared with the last one.
+/// The change of a page that a visit found, compared with the last one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ChangeSeen {
     /// The page is unchanged, or the server answered 304.

@@ -21,7 +21,10 @@ const CLOCKS_DIFFER_MS: u64 = 20;
 /// Header of answers with a content-encoding.
 const VARY: (&str, &str) = ("Vary", "Accept-Encoding");
 
-/// The parts of a request that an answer depends on.
+/// Begin of the names of headers of signatures.
+const SIGNATURE: &str = "signature";
+
+/// The parts of a request that its answer or the log depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The requested host, lower case, without port.
@@ -32,6 +35,19 @@ pub struct Request {
     pub accept_encoding: String,
     /// The conditions.
     pub conditions: Conditions,
+    /// Names and values of the headers of its signature (RFC 9421), as they were received.
+    pub signature: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Records a header that is a condition or belongs to a signature.
+    pub fn note(&mut self, name: &str, value: &str) {
+        if name.get(..SIGNATURE.len()).is_some_and(|head| head.eq_ignore_ascii_case(SIGNATURE)) {
+            self.signature.push((name.to_ascii_lowercase(), value.to_owned()));
+        } else {
+            self.conditions.note(name, value);
+        }
+    }
 }
 
 /// A response and the manner of sending it.
@@ -432,7 +448,8 @@ mod tests {
         let mut conditions = Conditions::default();
         fields.iter().for_each(|(name, value)| conditions.note(name, value));
         let (host, accept_encoding) = ("h0.site0.test".to_owned(), "gzip".to_owned());
-        let request = Request { host, path: path.to_owned(), accept_encoding, conditions };
+        let path = path.to_owned();
+        let request = Request { host, path, accept_encoding, conditions, ..Request::default() };
         Responder::new(world).answer(world, &request, now)
     }
 

@@ -5,7 +5,7 @@ use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How pages change, and what the web says about it.
+/// Changes of pages, and the web's statements about them.
 ///
 /// It concerns HTML pages of hosts that answer with their pages: not robots.txt, sitemaps,
 /// redirects, errors and binary files. All shares are between 0 and 1. Pages that share a body

@@ -16,7 +16,7 @@ const INTERVALS_BEFORE: f64 = 8.0;
 /// Largest variation of that length, which separates pages that change at equal intervals.
 const INTERVALS_BEFORE_SPREAD: f64 = 16.0;
 
-/// What the web says about the time or the identity of a page's version.
+/// The web's statement about the time or the identity of a page's version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statement {
     /// Nothing.

@@ -44,6 +44,7 @@ pub async fn serve(
             path: request.path.clone(),
             user_agent,
             conditional: request.conditions.any(),
+            signature: request.signature.clone(),
             ..connection.clone()
         };
         let mut flight = shared.log.begin(entry, stream.since_arrival());
@@ -110,7 +111,7 @@ fn parse(head: &[u8]) -> Option<(Request, String, bool)> {
         } else if name.eq_ignore_ascii_case("connection") {
             close = value.eq_ignore_ascii_case("close");
         } else {
-            request.conditions.note(name, value);
+            request.note(name, value);
         }
     }
     Some((request, user_agent, close))
@@ -130,11 +131,12 @@ mod tests {
     #[test]
     fn heads_are_read() {
         let head = b"GET /x?y HTTP/1.1\r\nHost: H0.Site1.test:8080\r\nuser-agent: me\r\n\
-            Accept-Encoding: gzip\r\nif-none-match: \"a\"\r\nConnection: close\r\n\r\n";
+            Accept-Encoding: gzip\r\nif-none-match: \"a\"\r\nSignature-Input: s=(:)\r\nConnection: close\r\n\r\n";
         let (request, user_agent, close) = parse(head).unwrap();
         assert_eq!((request.host.as_str(), request.path.as_str()), ("h0.site1.test", "/x?y"));
         assert_eq!((request.accept_encoding.as_str(), user_agent.as_str()), ("gzip", "me"));
         assert_eq!(request.conditions.if_none_match.as_deref(), Some("\"a\""));
+        assert_eq!(request.signature, [("signature-input".to_owned(), "s=(:)".to_owned())]);
         assert!(close);
         assert!(parse(b"POST / HTTP/1.1\r\n\r\n").is_none());
         assert!(parse(b"GET /\r\n\r\n").is_none());

@@ -4,7 +4,6 @@
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
-use crate::conditional::Conditions;
 use crate::http1::host_name;
 use crate::http2_flood::{FloodedRequest, SharedStream};
 use crate::log::{Entry, InFlight};
@@ -64,23 +63,23 @@ async fn respond(
         value.unwrap_or_default().to_owned()
     };
     let authority = request.uri().authority().map(ToString::to_string);
-    let mut conditions = Conditions::default();
-    for (name, value) in request.headers() {
-        value.to_str().into_iter().for_each(|value| conditions.note(name.as_str(), value));
-    }
     let path = request.uri().path_and_query().map_or("/", |p| p.as_str()).to_owned();
-    let asked = Request {
+    let mut asked = Request {
         host: host_name(&authority.unwrap_or_else(|| header(http::header::HOST))),
         path,
         accept_encoding: header(http::header::ACCEPT_ENCODING),
-        conditions,
+        ..Request::default()
     };
+    for (name, value) in request.headers() {
+        value.to_str().into_iter().for_each(|value| asked.note(name.as_str(), value));
+    }
     let entry = Entry {
         host: asked.host.clone(),
         path: asked.path.clone(),
         user_agent: header(http::header::USER_AGENT),
         http2: true,
         conditional: asked.conditions.any(),
+        signature: asked.signature.clone(),
         ..connection
     };
     // The library below reads the connection, and does not say when the head arrived.

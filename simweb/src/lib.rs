@@ -24,6 +24,7 @@ pub mod character;
 pub mod coding;
 pub mod conditional;
 pub mod connection;
+pub mod copies;
 pub mod dns;
 pub mod draw;
 pub mod expected;

@@ -75,6 +75,9 @@ pub struct Entry {
     /// True if the request had conditions.
     #[serde(default, skip_serializing_if = "is_false")]
     pub conditional: bool,
+    /// Names and values of the headers of its signature (RFC 9421), as they were received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signature: Vec<(String, String)>,
 }
 
 /// Returns whether a field is left out of the file.
@@ -318,9 +321,15 @@ mod tests {
         let entry: Entry = serde_json::from_str(&line).unwrap();
         assert_eq!((entry.version, entry.conditional), (None, false));
         assert_eq!(serde_json::to_string(&entry).unwrap(), line);
-        let changed = Entry { version: Some(7), conditional: true, ..entry };
+        let changed = Entry {
+            version: Some(7),
+            conditional: true,
+            signature: vec![("signature".to_owned(), "sig1=:aa:".to_owned())],
+            ..entry
+        };
         let line = serde_json::to_string(&changed).unwrap();
-        assert!(line.ends_with(r#","version":7,"conditional":true}"#), "{line}");
+        let end = r#","version":7,"conditional":true,"signature":[["signature","sig1=:aa:"]]}"#;
+        assert!(line.ends_with(end), "{line}");
         assert_eq!(serde_json::from_str::<Entry>(&line).unwrap(), changed);
     }
 }

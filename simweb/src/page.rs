@@ -2,6 +2,7 @@
 //! whose pages change, the version.
 
 use crate::character::{CharsetWay, Content, PageKind};
+use crate::copies::{TextSource, change_words};
 use crate::graph::PageLink;
 use crate::history::PageVersion;
 use crate::route::{N_SECTIONS, Route};
@@ -72,6 +73,13 @@ impl Writer<'_> {
         };
         let footer = self.version.map(|version| self.footer(version)).unwrap_or_default();
         let tail = format!("</main>\n{footer}</body>\n</html>\n");
+        if self.kind == PageKind::Plain
+            && let Some(source) = self.world.text_source(self.at)
+        {
+            self.text_and_links(source, in_body);
+            self.out.push_str(&tail);
+            return self.out;
+        }
         let n_parts = in_body.len() + 1;
         for (k, link) in in_body.iter().enumerate() {
             let left = wanted.saturating_sub(self.out.len() + tail.len()) / (n_parts - k);
@@ -166,6 +174,24 @@ impl Writer<'_> {
             self.link(k, link);
         }
         self.out.push_str("</p>\n");
+    }
+
+    /// Writes a text, which may be a copy, and apart from it the links.
+    fn text_and_links(&mut self, source: TextSource, links: &[PageLink]) {
+        let world = self.world;
+        let TextSource { of, n_changed } = source;
+        let draw = |k| world.draw(draw::COPY, &[u64::from(of.host.id), world.body_at(of), k]);
+        let n_bytes = world.n_bytes(of.host.id, world.body_at(of));
+        let n_pieces = n_bytes as u64 / 400 + 1;
+        let pieces = (0..n_pieces).map(|k| world.text().piece(draw(k), 360));
+        let text = pieces.collect::<Vec<_>>().concat();
+        let text = change_words(text.trim_end(), n_changed, |k| self.draw([7, k]));
+        let _ = writeln!(self.out, "<p class=\"text\">{text}</p>\n<nav>");
+        for (k, link) in links.iter().enumerate() {
+            self.link(k as u64, link);
+        }
+        self.out.push_str("</nav>\n");
+        self.foreign_links();
     }
 
     /// Writes the links out of this web.

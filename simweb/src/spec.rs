@@ -57,6 +57,9 @@ pub struct Spec {
     pub dns_ttl_secs: u32,
     /// The robots.txt of hosts whose character has none.
     pub robots: Robots,
+    /// Share of the pages of generated hosts whose text is that of another page, of the same domain or of
+    /// another one, but for a few words. If it is not 0, links of plain pages are in navigation.
+    pub copies: f64,
     /// Kinds of pages on generated hosts; the rest are plain.
     pub variety: Vec<KindShare>,
     /// Characters of generated hosts; the rest are well-behaved.
@@ -136,6 +139,7 @@ impl Default for Spec {
             dns_port: 0,
             dns_ttl_secs: 3_600,
             robots: Robots::AllowAll,
+            copies: 0.0,
             variety: Vec::new(),
             shares: Vec::new(),
             hosts: Vec::new(),

@@ -1,5 +1,5 @@
-//! What the kernel knows about a TCP connection (`TCP_INFO` of tcp(7)). A busy server reads a request,
-//! and notices that the client has left, later than they happened.
+//! The state of a TCP connection in the kernel (`TCP_INFO` of tcp(7)). A busy server reads a request, and
+//! notices that the client has left, later than they happened.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};

@@ -1,5 +1,6 @@
 //! Text that resembles, and compresses like, real text: sentences of an artificial language whose
-//! word frequencies follow Zipf's law. It is made once, and pieces are cut from it.
+//! word frequencies follow Zipf's law. Its most frequent words are those of Italian, so that its language is
+//! recognized as that of real text is. It is made once, and pieces are cut from it.
 
 use crate::draw::{hash, unit};
 
@@ -12,6 +13,12 @@ const SYLLABLES: [&str; 32] = [
     "ba", "cri", "do", "vel", "lo", "mar", "ne", "po", "ra", "si", "tu", "gli", "che", "fa", "la",
     "men", "to", "re", "scu", "per", "con", "un", "te", "za", "vi", "no", "al", "in", "ste", "qua",
     "ca", "é",
+];
+
+/// Most frequent words of Italian, which make up half of a text.
+const FREQUENT: [&str; 28] = [
+    "di", "e", "il", "la", "che", "in", "a", "per", "un", "è", "del", "non", "una", "con", "le",
+    "si", "da", "i", "al", "della", "dei", "come", "sono", "ma", "lo", "gli", "ha", "nel",
 ];
 
 /// A long text from which pieces are cut.
@@ -101,8 +108,11 @@ fn phrase(seed: u64, words: &[String], i: u64) -> String {
 }
 
 fn word(seed: u64, i: u64) -> String {
+    if let Some(frequent) = FREQUENT.get(i as usize) {
+        return (*frequent).to_owned();
+    }
     // Frequent words are short.
-    let n_syllables = 1 + u64::from(i > 12) + u64::from(i > 120) + hash(seed, &[0, i]) % 2;
+    let n_syllables = 2 + u64::from(i > 120) + hash(seed, &[0, i]) % 2;
     (0..n_syllables).map(|k| SYLLABLES[(hash(seed, &[1, i, k]) % 32) as usize]).collect()
 }
 

@@ -25,6 +25,7 @@ pub(crate) mod draw {
     pub const TEXT: u64 = 17;
     pub const CHANGES: u64 = 18;
     pub const LASTMOD: u64 = 19;
+    pub const COPY: u64 = 20;
 }
 
 /// A place in the web, which a URL names.

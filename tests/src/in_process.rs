@@ -10,7 +10,7 @@ use crate::binary;
 use crate::permits::{Load, Permits};
 use crate::running::{DEADLINE, output_within};
 use crivello_agent::{Crawl, JoinOptions};
-use crivello_common::config::{Settings, TypedSettings};
+use crivello_common::config::{Settings, SieveKind, TypedSettings};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_proto::auth::NodeAuth;
 use simweb::{JudgeLimits, Judgment, Pace, SimWeb, Spec};
@@ -43,6 +43,7 @@ pub struct Plan {
     spec: Spec,
     n_agents: usize,
     delays: (Duration, Duration),
+    sieve: SieveKind,
 }
 
 /// A running cluster. Dropping it removes everything.
@@ -67,7 +68,7 @@ impl InProcess {
     #[expect(clippy::new_ret_no_self, reason = "a `Plan` is configured before it starts")]
     pub const fn new(spec: Spec) -> Plan {
         let delays = (Duration::from_millis(100), Duration::from_millis(25));
-        Plan { spec, n_agents: 3, delays }
+        Plan { spec, n_agents: 3, delays, sieve: SieveKind::Rocksdb }
     }
 }
 
@@ -83,6 +84,13 @@ impl Plan {
     #[must_use]
     pub const fn delays(mut self, delay: Duration, ip_delay: Duration) -> Self {
         self.delays = (delay, ip_delay);
+        self
+    }
+
+    /// Sets the data structure that decides whether a URL is new.
+    #[must_use]
+    pub const fn sieve(mut self, sieve: SieveKind) -> Self {
+        self.sieve = sieve;
         self
     }
 
@@ -148,7 +156,9 @@ impl Plan {
             LEASE.as_millis(),
         );
         let settings = Settings::from_toml("settings of the test", &text);
-        settings.unwrap_or_else(|errors| panic!("{errors}"))
+        let mut settings = settings.unwrap_or_else(|errors| panic!("{errors}"));
+        settings.fixed.state.sieve = self.sieve;
+        settings
     }
 }
 
@@ -207,6 +217,7 @@ impl InProcess {
             name: Some(name.to_owned()),
             weight: 1,
             auth: NodeAuth::default(),
+            tables: None,
         };
         let crawl = Crawl::join(&options, &CancellationToken::new());
         let crawl = crawl.unwrap_or_else(|error| panic!("{name} cannot join: {error}"));

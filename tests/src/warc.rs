@@ -226,7 +226,12 @@ pub fn read_at(path: &Path, offset: u64) -> Record {
     parse(&path.display().to_string(), &text, offset, length as u64)
 }
 
-fn read_members(file: &str, bytes: &[u8]) -> Vec<Record> {
+/// Returns the records of a file with this name and these bytes, without comparing them with each other.
+///
+/// # Panics
+/// Panics on an invalid member or record.
+#[must_use]
+pub fn read_members(file: &str, bytes: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -173,6 +173,7 @@ impl Agent {
             signals: Vec::new(),
             discards,
             traced: None,
+            fingerprint: None,
             original: None,
             revisit_data: None,
         }

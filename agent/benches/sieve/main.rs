@@ -80,7 +80,9 @@ fn main() {
     );
     hand_out(&mut crawldb);
     drop(crawldb);
-    for sieve in [SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom] {
+    let in_memory =
+        [SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom, SieveKind::Quotient];
+    for sieve in in_memory {
         let mut settings = settings.clone();
         settings.fixed.state.sieve = sieve;
         let watch = Stopwatch::start();

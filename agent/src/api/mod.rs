@@ -4,26 +4,32 @@
 //!   last fetches and spans, the pages in another agent's archive, and the effect of `links.blocked`;
 //!   a new log filter; batches of seeds. Answers of the agent ([`AgentApi`]).
 //! - *Output:* responses; the URLs among the seeds, to the [`AgentApi`].
-//! - *State:* none beyond a stream; for a stream, the batches that are not answered, a few at most.
+//! - *State:* the number of running searches. For a stream of seeds: the batches that are not answered, a few at
+//!   most. For a stream of captures: its place in the archive.
 //! - *Does not know:* the owner of a URL, the link rules, the meaning of an epoch.
 //! - *Errors:* a line that is not a URL is refused with its number and the reason; an invalid batch
 //!   ends its stream; if the agent does not answer, the status is `UNAVAILABLE`.
 
 mod query;
+mod search;
 mod service;
+mod tail;
 #[cfg(test)]
 mod tests;
 
 pub use query::{HostsQuery, QueryError, Subject, SubjectError};
+pub use search::IndexApi;
 pub use service::{NAME, Service, service};
+pub use tail::TailSource;
 
 pub use crate::messages::SeedAnswer;
 
-use crate::messages::BlockCount;
+use crate::messages::{ArchivedPages, BlockCount};
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::AgentId;
+use crivello_common::view::LostArchive;
 use crivello_proto::v1;
 use futures_util::future::BoxFuture;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The answer to a query.
@@ -53,9 +59,9 @@ pub trait AgentApi: Send + Sync + 'static {
     /// The answer is sent from any thread, once all of that is stored; dropping its sender means
     /// [`SeedAnswer::NotNow`].
     fn seed(&self, batch: SeedBatch, answer: oneshot::Sender<SeedAnswer>);
-    /// Counts the pages of this agent's groups in the archive of `by`; the answer is `None` if they
-    /// cannot be read. Dropping its sender means `UNAVAILABLE`.
-    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
+    /// Counts the pages of this agent's groups in a lost archive; the answer is `None` if they cannot be
+    /// read. Dropping its sender means `UNAVAILABLE`.
+    fn archived(&self, lost: LostArchive, answer: oneshot::Sender<Option<ArchivedPages>>);
     /// Explains a host or a URL; also returns the name of the archive file with this serial number.
     fn explain(
         &self,
@@ -68,6 +74,10 @@ pub trait AgentApi: Send + Sync + 'static {
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary>;
     /// Returns the copy of the view and of the settings in the agent's directory.
     fn cluster_view(&self) -> QueryFuture<v1::ClusterView>;
+    /// Returns the archive; `None` before the agent has joined.
+    fn archive(&self) -> Option<TailSource>;
+    /// Returns the index of the archive, if there is one.
+    fn index(&self) -> Option<Arc<dyn IndexApi>>;
     /// Returns the newest spans of followed URLs, of one trace or of all, at most `limit`.
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span>;
 }

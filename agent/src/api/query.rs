@@ -92,6 +92,24 @@ pub enum QueryError {
     /// The state of the agent cannot be read.
     #[error("the state of the agent cannot be read: {0}")]
     Broken(String),
+    /// The agent has no index.
+    #[error("has no index: `search.index` is off")]
+    NoIndex,
+    /// The query cannot be understood.
+    #[error("{0}")]
+    Invalid(String),
+    /// There are too many searches.
+    #[error("other searches are running: try again")]
+    TooManySearches,
+    /// The state of the index is not open any more.
+    #[error("the index has changed meanwhile: search again")]
+    Changed,
+    /// The bound of time was reached before there was any result.
+    #[error("the search takes longer than its bound of time")]
+    TooSlow,
+    /// The index has no such page.
+    #[error("the page is not in the index")]
+    NoPage,
 }
 
 impl From<crate::storage::DiskError> for QueryError {
@@ -105,7 +123,12 @@ impl From<QueryError> for Status {
         let message = why.to_string();
         match why {
             QueryError::NotNow => Self::unavailable(message),
-            QueryError::Busy => Self::resource_exhausted(message),
+            QueryError::Busy | QueryError::TooManySearches => Self::resource_exhausted(message),
+            QueryError::NoIndex => Self::failed_precondition(message),
+            QueryError::Invalid(_) => Self::invalid_argument(message),
+            QueryError::Changed => Self::aborted(message),
+            QueryError::TooSlow => Self::deadline_exceeded(message),
+            QueryError::NoPage => Self::not_found(message),
             QueryError::Broken(_) => Self::internal(message),
         }
     }

@@ -1,12 +1,13 @@
 //! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
-use super::{AgentApi, HostsQuery, SeedAnswer, SeedBatch, Subject};
-use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
-use crate::messages::BlockCount;
+use super::search::{SearchRunner, checked};
+use super::{AgentApi, HostsQuery, IndexApi, SeedAnswer, SeedBatch, Subject, tail};
+use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX, TAIL_STREAMS_MAX};
+use crate::messages::{ArchivedPages, BlockCount};
 use crivello_common::discard::Discard;
 use crivello_common::runtime::set_log_filter;
 use crivello_common::url::{CrawlUrl, is_normal_host};
-use crivello_common::view::AgentId;
+use crivello_common::view::{AgentId, LostArchive};
 use crivello_proto::v1::control_server::{Control, ControlServer};
 use crivello_proto::v1::{self, HostOrder, seed_response};
 use crivello_proto::{CONTROL_RESPONSE_SIZE_MAX, SEED_LINES_MAX, SEEDS_SIZE_MAX};
@@ -38,7 +39,9 @@ const TRACES_MAX: u32 = 10_000;
 #[must_use]
 pub fn service(agent: Arc<dyn AgentApi>) -> Service {
     let permits = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
-    ControlServer::new(ControlService { agent, permits })
+    let tail_permits = Arc::new(Semaphore::new(TAIL_STREAMS_MAX));
+    let (searches, stored_pages) = (SearchRunner::new(), SearchRunner::new());
+    ControlServer::new(ControlService { agent, permits, tail_permits, searches, stored_pages })
         .max_decoding_message_size(SEEDS_SIZE_MAX)
         .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
 }
@@ -49,11 +52,25 @@ pub struct ControlService {
     agent: Arc<dyn AgentApi>,
     /// Permits for seed streams at once.
     permits: Arc<Semaphore>,
+    /// Permits for streams of captures at once.
+    tail_permits: Arc<Semaphore>,
+    searches: SearchRunner,
+    stored_pages: SearchRunner,
 }
 
 #[tonic::async_trait]
 impl Control for ControlService {
     type SeedStream = BoxStream<'static, Result<v1::SeedResponse, Status>>;
+    type TailStream = BoxStream<'static, Result<v1::TailResponse, Status>>;
+
+    async fn tail(&self, request: Request<v1::TailRequest>) -> Answer<Self::TailStream> {
+        let permit = Arc::clone(&self.tail_permits).try_acquire_owned();
+        let permit =
+            permit.map_err(|_| Status::resource_exhausted("too many concurrent readers"))?;
+        let archive = self.agent.archive();
+        let archive = archive.ok_or_else(|| Status::unavailable("the agent has not joined yet"))?;
+        Ok(Response::new(tail::stream(archive, request.into_inner(), permit)))
+    }
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
         Ok(Response::new(self.agent.status()))
@@ -64,12 +81,13 @@ impl Control for ControlService {
         request: Request<v1::CountArchivedRequest>,
     ) -> Answer<v1::CountArchivedResponse> {
         let (answer, answered) = oneshot::channel();
-        self.agent.archived(AgentId(request.into_inner().agent), answer);
-        let pages = answered
+        let v1::CountArchivedRequest { agent, safe_files } = request.into_inner();
+        self.agent.archived(LostArchive { agent: AgentId(agent), safe_files }, answer);
+        let ArchivedPages { lost, safe } = answered
             .await
             .map_err(|_| Status::unavailable("the agent cannot answer now: try again"))?
             .ok_or_else(|| Status::internal("the agent's state cannot be read"))?;
-        Ok(Response::new(v1::CountArchivedResponse { pages }))
+        Ok(Response::new(v1::CountArchivedResponse { pages: lost, safe_pages: safe }))
     }
 
     async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
@@ -116,6 +134,31 @@ impl Control for ControlService {
         };
         let spans = self.agent.traces(trace, list_limit(limit, TRACES, TRACES_MAX)?);
         Ok(Response::new(v1::TracesResponse { spans }))
+    }
+
+    async fn search_statistics(
+        &self,
+        request: Request<v1::SearchStatisticsRequest>,
+    ) -> Answer<v1::SearchStatisticsResponse> {
+        let query = checked(request.into_inner().query)?;
+        let call = move |index: &dyn IndexApi| index.statistics(&query);
+        Ok(Response::new(self.searches.run(self.agent.index(), call).await?))
+    }
+
+    async fn search(&self, request: Request<v1::SearchRequest>) -> Answer<v1::SearchResponse> {
+        let v1::SearchRequest { query, generation, statistics } = request.into_inner();
+        let (query, statistics) = (checked(query)?, statistics.unwrap_or_default());
+        let call = move |index: &dyn IndexApi| index.search(&query, generation, statistics);
+        Ok(Response::new(self.searches.run(self.agent.index(), call).await?))
+    }
+
+    async fn stored_page(
+        &self,
+        request: Request<v1::StoredPageRequest>,
+    ) -> Answer<v1::StoredPageResponse> {
+        let url = request.into_inner().url;
+        let call = move |index: &dyn IndexApi| index.page(&url);
+        Ok(Response::new(self.stored_pages.run(self.agent.index(), call).await?))
     }
 
     async fn set_log_level(

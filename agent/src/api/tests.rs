@@ -1,18 +1,18 @@
 use super::*;
-use crate::messages::BlockCount;
+use crate::messages::{ArchivedPages, BlockCount};
 use crivello_common::discard::Discard;
-use crivello_common::view::AgentId;
+use crivello_common::view::LostArchive;
 use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;
 use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest, SeedResponse};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
 use futures_util::future::ready;
-use futures_util::stream::{iter, once, pending};
+use futures_util::stream::{FuturesUnordered, iter, once, pending};
 use futures_util::{FutureExt, Stream, StreamExt};
 use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,6 +23,7 @@ use tonic::{Code, Status, Streaming};
 /// An agent that refuses URLs on hosts that begin with `x`, and answers when the test lets it.
 #[derive(Default)]
 struct Fake {
+    index: OnceLock<Arc<SlowIndex>>,
     got: Mutex<Vec<String>>,
     /// Senders of pending answers; if `None`, batches are answered at once.
     held: Mutex<Option<Vec<oneshot::Sender<SeedAnswer>>>>,
@@ -30,6 +31,14 @@ struct Fake {
 }
 
 impl AgentApi for Fake {
+    fn archive(&self) -> Option<TailSource> {
+        None
+    }
+
+    fn index(&self) -> Option<Arc<dyn IndexApi>> {
+        self.index.get().map(|index| Arc::clone(index) as Arc<dyn IndexApi>)
+    }
+
     fn cluster_view(&self) -> QueryFuture<v1::ClusterView> {
         ready(Err(QueryError::NotNow)).boxed()
     }
@@ -74,8 +83,9 @@ impl AgentApi for Fake {
         Vec::new()
     }
 
-    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
-        let _ = answer.send(Some(u64::from(by.0)));
+    fn archived(&self, lost: LostArchive, answer: oneshot::Sender<Option<ArchivedPages>>) {
+        let pages = ArchivedPages { lost: lost.agent.0.into(), safe: lost.safe_files.into() };
+        let _ = answer.send(Some(pages));
     }
 
     fn status(&self) -> v1::StatusResponse {
@@ -313,4 +323,75 @@ async fn details_have_names() {
     let (_, mut client) = serve(Arc::default()).await;
     let received = client.details(v1::DetailsRequest {}).await.unwrap().into_inner();
     assert_eq!((received.discards["robots"], received.groups_owned), (3, 7));
+}
+
+/// An index whose searches end when they are told to.
+#[derive(Default)]
+struct SlowIndex {
+    running: Mutex<usize>,
+    is_free: parking_lot::Condvar,
+}
+
+impl IndexApi for SlowIndex {
+    fn statistics(&self, _: &v1::SearchQuery) -> Result<v1::SearchStatisticsResponse, QueryError> {
+        let mut running = self.running.lock();
+        *running += 1;
+        self.is_free.wait(&mut running);
+        Ok(<_>::default())
+    }
+
+    fn search(
+        &self,
+        _: &v1::SearchQuery,
+        _: u64,
+        _: v1::SearchStatisticsResponse,
+    ) -> Result<v1::SearchResponse, QueryError> {
+        Err(QueryError::Changed)
+    }
+
+    fn page(&self, _: &str) -> Result<v1::StoredPageResponse, QueryError> {
+        Err(QueryError::NoPage)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn few_searches_run_at_once_and_their_queries_are_checked() {
+    let agent = Arc::new(Fake::default());
+    let (_, client) = serve(Arc::clone(&agent)).await;
+    let ask = async |query: v1::SearchQuery| {
+        let request = v1::SearchStatisticsRequest { query: Some(query) };
+        client.clone().search_statistics(request).await.map(drop).map_err(|error| error.code())
+    };
+    let query = |text: &str| v1::SearchQuery { query: text.to_owned(), ..<_>::default() };
+    assert_eq!(ask(query("a")).await, Err(Code::FailedPrecondition), "without an index");
+    assert_eq!(ask(query(&"a".repeat(1_025))).await, Err(Code::InvalidArgument));
+    assert_eq!(ask(v1::SearchQuery { limit: 101, ..query("a") }).await, Err(Code::InvalidArgument));
+    for rank_weight in [-1.0, f64::NAN, f64::INFINITY] {
+        let wrong = v1::SearchQuery { rank_weight, ..query("a") };
+        assert_eq!(ask(wrong).await, Err(Code::InvalidArgument));
+    }
+    let index = agent.index.get_or_init(Arc::default).clone();
+    let search = v1::SearchRequest { query: Some(query("a")), ..<_>::default() };
+    let changed = client.clone().search(search).await.map(drop).map_err(|error| error.code());
+    assert_eq!(changed, Err(Code::Aborted));
+    let page = client.clone().stored_page(v1::StoredPageRequest::default()).await;
+    assert_eq!(page.map(drop).map_err(|error| error.code()), Err(Code::NotFound));
+
+    // The third search gives up, and never runs.
+    let mut three: FuturesUnordered<_> =
+        ["a", "b", "c"].map(|text| ask(query(text))).into_iter().collect();
+    assert_eq!(three.next().await, Some(Err(Code::ResourceExhausted)));
+    while *index.running.lock() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(*index.running.lock(), 2);
+    index.is_free.notify_all();
+    assert_eq!((three.next().await, three.next().await), (Some(Ok(())), Some(Ok(()))));
+    let third = async {
+        while *index.running.lock() < 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        index.is_free.notify_all();
+    };
+    assert_eq!(tokio::join!(ask(query("d")), third), (Ok(()), ()));
 }

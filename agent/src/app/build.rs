@@ -13,12 +13,16 @@ use crate::engines::writer::{KeptArchive, Stores, Writer};
 use crate::fetch::{DnsResolver, FetchContext};
 use crate::limits::{WRITER_QUEUE, results_max};
 use crate::messages::SchedulerQueues;
+use crate::observe::index::start_index;
 use crate::observe::metrics::{AgentMetrics, Sources};
 use crate::observe::trace_export;
-use crate::process::ResponseProcessor;
-use crate::process::RulesInForce;
+use crate::observe::upload::start_upload;
+use crate::observe::webhook::start_webhook;
 use crate::process::duplicates::Duplicates;
+use crate::process::known::KnownPayloads;
 use crate::process::links::LinkRules;
+use crate::process::near::NearIndex;
+use crate::process::{EarlierPages, ResponseProcessor, RulesInForce};
 use crate::report::SeedCounts;
 use crate::shared::Shared;
 use crate::shared::lifecycle::Lifecycle;
@@ -28,6 +32,9 @@ use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
 use crivello_common::time::Clock;
+use crivello_common::uploads::TableMaker;
+use crivello_common::view::AgentId;
+use crivello_webhook::WebhookSender;
 use crossbeam::channel::bounded;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -40,6 +47,8 @@ pub struct Build {
     pub clock: Clock,
     pub state: CrawlState,
     pub archive: KeptArchive,
+    /// Maker of the tables of archive files that are uploaded.
+    pub tables: Option<TableMaker>,
 }
 
 impl Build {
@@ -53,7 +62,7 @@ impl Build {
         lease_queue: Option<LeaseQueue>,
         replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
-        let Self { settings, clock, state, archive } = self;
+        let Self { settings, clock, state, archive, tables } = self;
         let CrawlState { home, disk, hasher, mut crawldb, outbox } = state;
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(rules));
@@ -72,7 +81,11 @@ impl Build {
         let visits = shared.settings.fetch.visits_max as usize;
         let queues =
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
-        let duplicates = Arc::new(Duplicates::new(disk.clone()));
+        let store = &settings.fixed.store;
+        let known = KnownPayloads::open(&disk, &store.known, store.accept_sha1)?;
+        let duplicates = Arc::new(Duplicates::new(disk.clone()).with_known(known));
+        let n_tables = settings.fixed.state.near_tables;
+        let near = Arc::new(NearIndex::new(disk.clone(), n_tables, home.dir.join("warc")));
         let (to_writer, inbox) = bounded(WRITER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
         let sink =
@@ -84,6 +97,11 @@ impl Build {
             FetchContext::new(&settings, clock, Arc::new(sink), block_list, min_host_delay)?
                 .referring_from(duplicates.oldest_original().clone());
         let context = Arc::new(context);
+        let agent = session.as_ref().map_or(AgentId(0), |session| session.id);
+        let webhook = start_webhook(runtime.handle(), &home, agent, &shared)?;
+        let reader = webhook.as_ref().map(WebhookSender::received);
+        let uploader = start_upload(runtime.handle(), &home, agent, &shared, reader, tables)?;
+        let (index, indexer) = start_index(&home, &shared)?.unzip();
         let meter = AgentMetrics::new(Sources {
             crawl_id: home.identity.crawl_id.clone(),
             dir: home.dir.clone(),
@@ -115,6 +133,8 @@ impl Build {
             archive,
             dir: home.dir.clone(),
             duplicates: duplicates.clone(),
+            near: near.clone(),
+            uploaded: uploader.iter().flat_map(|up| up.stored_before().to_vec()).collect(),
         };
         let replication = replication(shared.clone(), outbox);
         let writer = Writer::new(shared.clone(), queues.clone(), inbox, stores, replication);
@@ -123,15 +143,15 @@ impl Build {
             n => n as usize,
         };
         let parser = |_| {
-            let (fixed, rules, duplicates) =
-                (shared.settings.clone(), rules.clone(), duplicates.clone());
-            let processor =
-                ResponseProcessor::new(fixed, &settings.live, hasher, rules, duplicates);
+            let (fixed, rules) = (shared.settings.clone(), rules.clone());
+            let earlier = EarlierPages { duplicates: duplicates.clone(), near: near.clone() };
+            let processor = ResponseProcessor::new(fixed, &settings.live, hasher, rules, earlier);
             ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor)
         };
         let parsers = (0..n_parsers).map(parser).collect();
         let threads = start_threads(&shared.lifecycle, writer, scheduler, parsers);
-        let threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
+        let mut threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
+        threads.extend(indexer);
         runtime.spawn(trace_export::collect(shared.lifecycle.clone(), shared.tracer.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());
@@ -152,6 +172,9 @@ impl Build {
             runtime: Mutex::default(),
             meter,
             exporter: OnceLock::new(),
+            webhook: Mutex::new(webhook),
+            uploader: Mutex::new(uploader),
+            index,
             session,
         })
     }

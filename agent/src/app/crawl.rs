@@ -1,11 +1,13 @@
 //! A running crawl: its state, its progress and its end.
 
+use crate::api::IndexApi;
 use crate::cluster::ClusterSession;
 use crate::engines::seeding::{Seed, SeedIntake};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::AgentMetrics;
 use crate::observe::status;
 use crate::observe::trace_export::{Otlp, OtlpExporter, resource};
+use crate::observe::upload::Uploader;
 use crate::process::RulesInForce;
 use crate::report::{Ended, Report};
 use crate::shared::Shared;
@@ -13,6 +15,7 @@ use crate::shared::snapshot::snapshot;
 use crate::storage::Database;
 use crate::storage::crawl_dir::CrawlDir;
 use crivello_proto::v1::Progress;
+use crivello_webhook::WebhookSender;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -20,6 +23,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
+/// Maximum time for which the last captures of a run delay its end; the rest is sent in the next run.
+const WEBHOOK_MAX: Duration = Duration::from_secs(5);
 /// Time for remaining tasks to end once the state is saved.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -35,6 +40,9 @@ pub struct Crawl {
     pub(super) runtime: Mutex<Option<Runtime>>,
     pub(super) meter: AgentMetrics,
     pub(super) exporter: OnceLock<Arc<OtlpExporter>>,
+    pub(super) webhook: Mutex<Option<WebhookSender>>,
+    pub(super) uploader: Mutex<Option<Uploader>>,
+    pub(super) index: Option<Arc<dyn IndexApi>>,
     /// Membership in a cluster; `None` if it crawls alone.
     pub(super) session: Option<ClusterSession>,
 }
@@ -130,8 +138,19 @@ impl Crawl {
             if let Some(exporter) = self.exporter.get() {
                 runtime.block_on(exporter.flush_with_deadline());
             }
+            if let Some(mut webhook) = self.webhook.lock().take() {
+                runtime.block_on(webhook.flush(WEBHOOK_MAX));
+            }
             if let Some(session) = &self.session {
                 runtime.block_on(session.leave(end.how, &self.shared));
+            }
+            if let Some(mut uploader) = self.uploader.lock().take() {
+                let limit = self.shared.settings.upload.end_wait;
+                let is_patient = end.is_orderly() && end.how != Ended::Stopped;
+                if !runtime.block_on(uploader.finish(end.is_orderly(), limit, is_patient)) {
+                    let files = self.shared.uploads.borrow().files_waiting;
+                    tracing::warn!(files, "archive files are not uploaded; the next run does it");
+                }
             }
             // Tasks that still run may hold the state, which must be closed before this returns.
             runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);

@@ -2,8 +2,12 @@
 
 use crate::engines::writer::WriterError;
 use crate::fetch::FetchError;
+use crate::observe::index::AgentIndexError;
+use crate::observe::upload::UploadError;
+use crate::process::known::KnownError;
 use crate::process::links::LinksError;
 use crate::storage::{DiskError, OpenError};
+use crivello_webhook::WebhookError;
 
 /// The reason for which a crawl cannot be opened or continued.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +28,18 @@ pub enum AgentError {
     /// A link rule is invalid.
     #[error(transparent)]
     Links(#[from] LinksError),
+    /// Known payloads cannot be read.
+    #[error(transparent)]
+    Known(#[from] KnownError),
+    /// The webhook cannot be set up.
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
+    /// Archive files cannot be uploaded.
+    #[error(transparent)]
+    Upload(#[from] UploadError),
+    /// The archive cannot be indexed.
+    #[error(transparent)]
+    Index(#[from] AgentIndexError),
     /// A thread or the runtime cannot be started.
     #[error("cannot start a thread: {0}")]
     Threads(#[from] std::io::Error),
@@ -35,7 +51,16 @@ pub enum AgentError {
 impl AgentError {
     /// Returns true if the user can correct the error by another command.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Open(OpenError::Refused(_)) | Self::Links(_) | Self::Fetch(_))
+        matches!(
+            self,
+            Self::Open(OpenError::Refused(_))
+                | Self::Links(_)
+                | Self::Fetch(_)
+                | Self::Known(KnownError::File(..) | KnownError::Sha1(_))
+                | Self::Webhook(_)
+                | Self::Upload(_)
+                | Self::Index(_)
+        )
     }
 
     /// Returns true if more space on the disk would solve the problem.
@@ -44,7 +69,15 @@ impl AgentError {
             Self::Open(error) => error.is_full(),
             Self::Disk(error) => error.is_full(),
             Self::Archive(error) => error.is_full(),
-            Self::Fetch(_) | Self::Links(_) | Self::Threads(_) | Self::SeedsCut => false,
+            Self::Known(KnownError::Disk(error)) => error.is_full(),
+            Self::Fetch(_)
+            | Self::Links(_)
+            | Self::Known(_)
+            | Self::Webhook(_)
+            | Self::Upload(_)
+            | Self::Index(_)
+            | Self::Threads(_)
+            | Self::SeedsCut => false,
         }
     }
 }

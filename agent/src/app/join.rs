@@ -26,6 +26,7 @@ use crate::storage::OpenError;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
+use crivello_common::uploads::TableMaker;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::auth::{AgentAccess, Guarded, NodeAuth};
 use crivello_proto::cluster_view::CLUSTER_VIEW_FILE;
@@ -55,6 +56,8 @@ pub struct JoinOptions {
     pub weight: u16,
     /// Credentials of the agent.
     pub auth: NodeAuth,
+    /// Maker of the tables of archive files that are uploaded; without it there are no uploads.
+    pub tables: Option<TableMaker>,
 }
 
 impl Crawl {
@@ -139,7 +142,7 @@ impl Crawl {
             address,
             _server: server,
         };
-        let build = Build { settings, clock, state, archive };
+        let build = Build { settings, clock, state, archive, tables: options.tables };
         let (status, for_member) = (control.status.clone(), outgoing.clone());
         let lease_queue = LeaseQueue {
             me: id,
@@ -189,6 +192,7 @@ impl Crawl {
             queues: crawl.queues.clone(),
             inbox: inbox.clone(),
             meter: crawl.meter.clone(),
+            index: crawl.index.clone(),
         });
         // From now on the agent obeys the tickets of its coordinator. Nobody else sets this.
         let verifier = TicketVerifier { book: Arc::clone(&trust.book), agent: id };

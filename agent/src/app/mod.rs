@@ -19,7 +19,9 @@ mod crawl_state;
 mod error;
 mod join;
 mod open;
+mod stopped_crawl;
 
 pub use crawl::Crawl;
 pub use error::AgentError;
 pub use join::JoinOptions;
+pub use stopped_crawl::StoppedCrawl;

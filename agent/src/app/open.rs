@@ -12,13 +12,15 @@ use crate::storage::crawl_dir::CrawlDir;
 use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Clock;
+use crivello_common::uploads::TableMaker;
 use std::path::Path;
 
 impl Crawl {
     /// Begins a crawl in `out`, or resumes the one that is there, without a cluster. Fetching of
     /// queued URLs begins at once. If the crawl already has all its seeds, `seeds` are first read
     /// to their end; if one of them shows that `out` contains another crawl, nothing is changed
-    /// there. Otherwise `seeds` are not read, and are to be passed to [`Self::seed`].
+    /// there. Otherwise `seeds` are not read, and are to be passed to [`Self::seed`]. `tables` makes the
+    /// tables of archive files that are uploaded; without it there are no uploads.
     ///
     /// # Errors
     /// [`AgentError::is_usage`] distinguishes refusals from failures.
@@ -26,6 +28,7 @@ impl Crawl {
         settings: Settings,
         out: &Path,
         seeds: &mut impl Iterator<Item = Seed>,
+        tables: Option<TableMaker>,
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
         // Compiled before anything is created: a rule that cannot be used must change nothing.
@@ -38,7 +41,7 @@ impl Crawl {
         let runtime = fetcher_runtime()?;
         let state = CrawlState::open((home, disk), &settings)?;
         let archive = open_archive(&state.home, &state.disk, &settings)?;
-        let build = Build { settings, clock, state, archive };
+        let build = Build { settings, clock, state, archive, tables };
         let crawl = build.crawl(&runtime, known, None, None, |_, _| Replication::Solo)?;
         crawl.keep_runtime(runtime);
         Ok(crawl)

@@ -18,6 +18,7 @@ use crate::messages::{
     CommitNumber, GroupRole, OnAck, OwnershipMessage, PendingSeeds, ReplicaStore, Role, RoleRows,
 };
 use crate::ownership::{Effect, Ownership, OwnershipDecision};
+use crate::peers::Lane;
 use crate::storage::DiskError;
 use crate::url_tracing::Tracer;
 use crivello_common::config::Cluster;
@@ -72,6 +73,11 @@ pub struct ReplicationEngine {
     pub(super) outbox: Outbox,
     /// Rows of the outbox from earlier epochs that the owners of this epoch have not been given yet.
     pub(super) unredirected: VecDeque<(LaneKey, u64)>,
+    /// Rows of the outbox, addressed to this agent, with listed URLs of groups whose robots.txt other agents
+    /// may still send.
+    pub(super) undecided: BTreeMap<GroupHash, Vec<u64>>,
+    /// Such rows whose groups have arrived since the last step.
+    pub(super) decidable: Vec<u64>,
     pub(super) waiters: AckWaiters<OnAck>,
     /// Number of commits of this process.
     pub(super) commits: u64,
@@ -128,6 +134,8 @@ impl ReplicationEngine {
             ownership: Ownership::new(me, settings, now),
             outbox,
             unredirected: VecDeque::new(),
+            undecided: BTreeMap::new(),
+            decidable: Vec::new(),
             waiters: AckWaiters::default(),
             commits: 0,
             synced: 0,
@@ -213,6 +221,7 @@ impl ReplicationEngine {
                 store.open_group(group, taken_over)?;
                 // If it was open before, its hosts may have been skipped.
                 store.rescan_schedule();
+                self.decidable.extend(self.undecided.remove(&group).into_iter().flatten());
             }
             Some(_) => {
                 self.replicated.remove(&group);
@@ -259,6 +268,11 @@ impl ReplicationEngine {
         }
         for group in std::mem::take(&mut self.taken_on_demand) {
             self.on_role_set(store, group, taken_over)?;
+        }
+        if open.facts.is_empty() {
+            // The rows of their groups are committed.
+            let rows = std::mem::take(&mut self.decidable).into_iter();
+            self.unredirected.extend(rows.map(|seq| ((self.me, Lane::Main), seq)));
         }
         let ends = clock() + STEP_TIME;
         // Which replicas are in sync, and which groups have rows here, is known after that.
@@ -400,6 +414,8 @@ impl ReplicationEngine {
         self.recalled.clear();
         self.replicated.clear();
         self.recently_sent.clear();
+        self.undecided.clear();
+        self.decidable.clear();
         (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
     }
 

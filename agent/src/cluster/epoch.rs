@@ -48,7 +48,7 @@ impl ReplicationEngine {
                 return Ok(MembershipOutcome::Continue);
             }
         }
-        store.set_lost_archives(&view.refetched);
+        store.set_lost_archives(&view.lost_archives);
         let living = view.living().count();
         tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
         let open_acks = std::mem::take(&mut open.pages.acks).into_iter().map(|ack| ack.action);

@@ -17,7 +17,7 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of facts in a commit from which on it is full.
 const FACTS_MAX: usize = 8_192;
@@ -201,7 +201,7 @@ impl ReplicationEngine {
         now: Timestamp,
     ) -> Result<BTreeSet<AgentId>, DiskError> {
         let mut replicas = BTreeSet::new();
-        let mut by_agent = ByAgent::new();
+        let (mut by_agent, mut undecided) = (ByAgent::new(), BTreeMap::new());
         for bytes in encoded {
             let Some(fact) = decode(bytes, &self.hasher) else { continue };
             let group = fact.group();
@@ -210,15 +210,20 @@ impl ReplicationEngine {
                 continue;
             }
             if matches!(fact, Fact::Signal(_) | Fact::HostRequest(_)) {
-                // A hint concerns what is known here, and makes no group known.
                 if store.roles().role(group)?.is_some() {
+                    self.copy_request(store, &fact, &mut by_agent)?;
                     commit.add_fact(fact, except);
                 }
                 continue;
             }
             let replicated = self.become_owner(store, group, now)?;
             // Replicas get a listed URL once it is admitted, as a change.
-            let is_copied = !replicated && !matches!(fact, Fact::Listed { .. });
+            let is_listed = matches!(fact, Fact::Listed { .. });
+            if is_listed && !replicated && self.is_awaited(store, group)? {
+                undecided.entry(group).or_insert_with(Vec::new).push(bytes.clone());
+                continue;
+            }
+            let is_copied = !replicated && !is_listed;
             for &holder in
                 self.ownership.replicas(group).iter().filter(|&&holder| Some(holder) != except)
             {
@@ -230,7 +235,26 @@ impl ReplicationEngine {
             commit.add_fact(fact, except);
         }
         self.outbox.push_all(by_agent, Lane::Replicas, None);
+        self.keep_undecided(undecided);
         Ok(replicas)
+    }
+
+    /// Returns true if other agents may still send rows of a group that this agent owns.
+    pub(super) fn is_awaited(
+        &self,
+        store: &mut dyn ReplicaStore,
+        group: GroupHash,
+    ) -> Result<bool, DiskError> {
+        let tag = store.roles().role(group)?;
+        Ok(!tag.is_some_and(|tag| self.ownership.is_authority(&tag)))
+    }
+
+    /// Stores listed URLs in the outbox until their groups have arrived.
+    pub(super) fn keep_undecided(&mut self, undecided: BTreeMap<GroupHash, Vec<Bytes>>) {
+        for (group, facts) in undecided {
+            let rows = self.outbox.push((self.me, Lane::Main), None, facts);
+            self.undecided.entry(group).or_default().extend(rows);
+        }
     }
 
     /// Stores facts of groups that `from` owns.
@@ -246,6 +270,11 @@ impl ReplicationEngine {
         for bytes in encoded {
             let Some(fact) = decode(bytes, &self.hasher) else { continue };
             let group = fact.group();
+            // A hint concerns what is known here, and makes no group known.
+            let is_hint = matches!(fact, Fact::Signal(_) | Fact::HostRequest(_));
+            if is_hint && store.roles().role(group)?.is_none() {
+                continue;
+            }
             if last.replace(group) != Some(group) {
                 store.cancel_deletion(group);
                 self.decide(store, now, |ownership, d| {

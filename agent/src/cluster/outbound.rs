@@ -10,7 +10,7 @@ use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::traced::{Traced, trace_assigned, trace_merged};
 use crate::messages::{
     Ack, ChangeSignal, Commit, CommitKind, CommitNumber, Fact, Found, OnAck, OutboxChange,
-    PendingAck, PendingSeeds, ReplicaStore, SeedAnswer,
+    PendingAck, PendingSeeds, ReplicaStore, SeedAnswer, SignalSource,
 };
 use crate::peers::{Body, Lane, RejectReason};
 use crate::storage::{DiskError, facts};
@@ -49,10 +49,12 @@ impl ReplicationEngine {
         (routing.released, routing.complete) = self.outbox.take_complete(store.outbox())?;
         let number = self.outbox.next();
         routing.number = Some(number);
+        let counts_inlinks = store.counts_inlinks();
         let has_others = self.ownership.view().is_some_and(|view| view.agents.len() > 1);
         routing.replicated = has_others && self.replication > 1;
         let tracer = self.tracer.clone();
-        let mut by_agent = ByAgent::new();
+        let (mut by_agent, mut undecided) = (ByAgent::new(), BTreeMap::new());
+        let mut copies = ByAgent::new();
         for (page, _) in pages {
             let before = page.links.len();
             let mut sent = false;
@@ -63,10 +65,21 @@ impl ReplicationEngine {
                     *owners.entry(owner.unwrap_or(self.me)).or_insert(0) += 1;
                 }
                 match owner {
+                    None if link.listed_by.is_some()
+                        && self.is_awaited(store, link.host.group)? =>
+                    {
+                        let fact = Bytes::from(facts::encode_found(&link));
+                        undecided.entry(link.host.group).or_insert_with(Vec::new).push(fact);
+                    }
                     None => page.links.push(link),
                     // It was sent earlier: it is acknowledged, or the earlier page waits for it. A
-                    // listed link does not count, because its owner may refuse it.
-                    Some(_) if link.listed_by.is_none() && self.recently_sent.touch(link.key()) => {
+                    // listed link does not count, because its owner may refuse it. An owner that counts
+                    // links gets all of them.
+                    Some(_)
+                        if link.listed_by.is_none()
+                            && !counts_inlinks
+                            && self.recently_sent.touch(link.key()) =>
+                    {
                         Traced::sent_before(&tracer, &link, page, now);
                     }
                     Some(owner) => {
@@ -93,13 +106,22 @@ impl ReplicationEngine {
             }
         }
         self.route_signals(signals, &mut by_agent);
+        for signal in &*signals {
+            self.copy_request(store, &Fact::Signal(*signal), &mut copies)?;
+        }
         for request in std::mem::take(host_requests) {
+            let fact = Fact::HostRequest(request.clone());
             match self.owner_elsewhere(request.host.group) {
-                None => host_requests.push(request),
-                Some(owner) => add_row(&mut by_agent, owner, &Fact::HostRequest(request)),
+                None => {
+                    self.copy_request(store, &fact, &mut copies)?;
+                    host_requests.push(request);
+                }
+                Some(owner) => add_row(&mut by_agent, owner, &fact),
             }
         }
+        self.outbox.push_all(copies, Lane::Replicas, None);
         self.traced.assign_rows(&self.outbox.push_all(by_agent, Lane::Main, Some(number)));
+        self.keep_undecided(undecided);
         Ok(())
     }
 
@@ -112,6 +134,25 @@ impl ReplicationEngine {
                 Some(owner) => add_row(by_agent, owner, &Fact::Signal(signal)),
             }
         }
+    }
+
+    /// Adds the request of a person to the rows for the replicas of its group, if the group is known here: due
+    /// times are not replicated, and the request should survive this agent. Hints of lists come again.
+    pub(super) fn copy_request(
+        &self,
+        store: &mut dyn ReplicaStore,
+        fact: &Fact,
+        copies: &mut ByAgent,
+    ) -> Result<(), DiskError> {
+        let of_list =
+            matches!(fact, Fact::Signal(ChangeSignal { source: SignalSource::List { .. }, .. }));
+        let group = fact.group();
+        if !of_list && store.roles().role(group)?.is_some() {
+            for &holder in self.ownership.replicas(group).iter() {
+                add_row(copies, holder, fact);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the owner of a group if it is another agent.

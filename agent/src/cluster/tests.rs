@@ -4,14 +4,18 @@
 use super::*;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::messages::{
-    Commit, Finder, Found, GroupRole, LinkKind, PRIORITY_DEFAULT, ReplicaStore as _, Role,
-    ToFrontier, ToWorkbench, TransferKind,
+    ChangeSignal, Commit, Fact, Finder, Found, GroupRole, HostRequest, LinkKind, PRIORITY_DEFAULT,
+    Page, PageEnd, ReplicaStore as _, RobotsRecord, Role, SignalSource, ToFrontier, ToWorkbench,
+    TransferKind,
 };
 use crate::peers::{Body, PacketOrigin, Rejected};
 use crate::storage::{Database, Family, facts};
 use crate::url_tracing::Tracer;
 use crivello_common::config::{Cluster, Settings, Telemetry};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::failure::Failure;
 use crivello_common::identity::KeyedHasher;
+use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentState, RunState, View};
@@ -74,7 +78,11 @@ impl TestAgent {
     fn receive_rows(&mut self, from: AgentId, url: &Found, keeps: bool) {
         let kind = TransferKind::Handoff { authority: keeps, keeps };
         let rows = vec![Bytes::from(facts::encode_found(url))];
-        let body = Body::Rows { group: url.host.group, facts: rows, kind, last: true };
+        let group = url.host.group;
+        self.receive_packet(from, Body::Rows { group, facts: rows, kind, last: true });
+    }
+
+    fn receive_packet(&mut self, from: AgentId, body: Body) {
         let (answer, _) = tokio::sync::oneshot::channel();
         let from = PacketOrigin { id: from, behind_us: 0 };
         self.receive(InboundMsg::Packet { from, epoch: 1, body, answer });
@@ -139,7 +147,7 @@ fn view(n_agents: u32) -> Arc<View> {
         certificates: Vec::new(),
     };
     let agents = (1..=n_agents).map(agent).collect();
-    Arc::new(View { epoch: 1, run: RunState::default(), agents, refetched: Vec::new() })
+    Arc::new(View { epoch: 1, run: RunState::default(), agents, lost_archives: Vec::new() })
 }
 
 fn found(url: &str) -> Found {
@@ -206,4 +214,112 @@ fn a_group_that_is_taken_over_on_demand_is_opened() {
     let _ = agent.turn();
     let _ = agent.turn();
     assert_eq!(agent.n_served(), 1, "the group stays closed");
+}
+
+/// Sitemaps of other hosts list URLs of a host whose robots.txt permits it, but is still to be handed over.
+#[test]
+fn a_listed_url_waits_for_the_robots_txt_of_a_group_that_is_handed_over() {
+    let mut agent = TestAgent::new(3);
+    let hosts = (0..).map(|n| found(&format!("http://site-{n}.example/first")));
+    let owner = |url: &Found| agent.engine.ownership().owner(url.host.group);
+    let first = hosts.into_iter().find(|url| owner(url) == Some(ME)).unwrap();
+    let (host, name): (_, Arc<str>) = (first.host, first.url.host().into());
+    let listed = |path: &str, sitemap: &str| Found {
+        listed_by: Some(sitemap.into()),
+        ..found(&format!("http://{name}{path}"))
+    };
+    let sitemap = "http://elsewhere.example/sitemap.xml";
+    // One that another agent sends, one of a page here, and one without permission.
+    let sent = [listed("/a", sitemap), listed("/c", "http://elsewhere.example/other.xml")];
+    let sent = sent.iter().map(|url| Bytes::from(facts::encode_found(url))).collect();
+    agent.receive_packet(AgentId(2), Body::Facts(sent));
+    let page = Page {
+        host: found("http://elsewhere.example/").host,
+        name: "elsewhere.example".into(),
+        row: None,
+        at: T,
+        took: Duration::ZERO,
+        end: PageEnd::Failed(Failure::Tls),
+        records: Vec::new(),
+        links: vec![listed("/b", sitemap)],
+        signals: Vec::new(),
+        discards: DiscardTally::default(),
+        traced: None,
+        fingerprint: None,
+        original: None,
+        revisit_data: None,
+    };
+    agent.pages.pages.push((page, None));
+    let commit = std::mem::take(&mut agent.pages);
+    agent.commit(commit);
+    let _ = agent.turn();
+    assert_eq!(agent.crawldb.totals().queued, 0);
+
+    let origin = first.url.origin();
+    let rules = Rules::parse(format!("Sitemap: {sitemap}\n").as_bytes(), "x");
+    let rules = Some(rules.with_foreign_sitemaps(&name).shared());
+    let (unreachable_since, failures) = (None, 0);
+    let record = RobotsRecord { asked: T, fetched: T, unreachable_since, failures, rules };
+    let robots = Fact::Robots { host, name: name.clone(), origin, record };
+    let rows = vec![Bytes::from(facts::encode(&robots)), facts::encode_found(&first).into()];
+    let (group, kind) = (host.group, TransferKind::Handoff { authority: true, keeps: false });
+    agent.receive_packet(AgentId(2), Body::Rows { group, facts: rows, kind, last: true });
+    for _ in 0..3 {
+        let _ = agent.turn();
+    }
+    let totals = agent.crawldb.totals();
+    assert_eq!((totals.queued, totals.discards.get(Discard::ForeignInSitemap)), (3, 1));
+}
+
+/// The request of a person for a page is sent to the replica of its group, because due times are not. It makes
+/// no group known.
+#[test]
+fn requests_of_people_are_copied() {
+    let mut agent = TestAgent::new(3);
+    let hosts = (0..).map(|n| found(&format!("http://site-{n}.example/first")));
+    let of = |n| {
+        move |agent: &TestAgent, url: &Found| {
+            agent.engine.ownership().replica_set(url.host.group)[n]
+        }
+    };
+    let known = hosts.clone().find(|url| of(0)(&agent, url) == ME).unwrap();
+    let unknown = hosts.skip(1_000).find(|url| of(0)(&agent, url) == ME).unwrap();
+    let replica = of(1)(&agent, &known);
+    agent.set_role(&known, Role::Authority { in_sync: vec![(replica, 1)] });
+    let signal = |url: &Found, source| ChangeSignal { url: url.key(), source };
+    let (here, there) =
+        (signal(&known, SignalSource::Person), signal(&unknown, SignalSource::Person));
+    let of_list = signal(&known, SignalSource::List { modified: T });
+    let name = known.url.host().into();
+    let host = HostRequest { host: known.host, name, at: T };
+    let sent = [Fact::Signal(here), Fact::Signal(there), Fact::HostRequest(host.clone())];
+    let sent = sent.iter().map(|fact| Bytes::from(facts::encode(fact))).collect();
+    agent.receive_packet(AgentId(2), Body::Facts(sent));
+    agent.commit(Commit {
+        signals: vec![here, there, of_list],
+        host_requests: vec![host.clone()],
+        ..Commit::default()
+    });
+    let packets = agent.turn();
+    let copies: Vec<&Bytes> = packets
+        .iter()
+        .filter(|(to, _)| *to == replica)
+        .filter_map(
+            |(_, body)| if let Body::ReplicaFacts(facts) = body { Some(facts) } else { None },
+        )
+        .flatten()
+        .collect();
+    let wanted = [Fact::Signal(here), Fact::HostRequest(host)].map(|fact| facts::encode(&fact));
+    for fact in &wanted {
+        assert_eq!(copies.iter().filter(|copy| **copy == fact).count(), 2, "{copies:?}");
+    }
+    assert_eq!(copies.len(), 4);
+
+    // The replica of a group that is known there takes it, and of no other.
+    let mut agent = TestAgent::new(3);
+    agent.set_role(&known, Role::Replica { from: vec![AgentId(2)] });
+    let sent = [here, there].map(|signal| Bytes::from(facts::encode(&Fact::Signal(signal))));
+    agent.receive_packet(AgentId(2), Body::ReplicaFacts(sent.to_vec()));
+    assert_eq!(agent.facts.facts, [Fact::Signal(here)]);
+    assert_eq!(agent.crawldb.roles().role(unknown.host.group).unwrap(), None);
 }

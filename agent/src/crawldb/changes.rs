@@ -1,6 +1,6 @@
 //! Log of a commit's row changes as facts, for the replicas of the rows.
 
-use crate::messages::{Fact, PRIORITY_LAST, Queued, RobotsRecord};
+use crate::messages::{Fact, PRIORITY_LAST, Queued, RecordPlace, RobotsRecord};
 use crate::storage::values::{HostRow, UrlOutcome};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
@@ -84,11 +84,10 @@ pub fn of_host(host: HostKey, row: HostRow) -> Fact {
     Fact::Host { host, name, state, closed, pages, bytes, finder, resolved, answered, evidence }
 }
 
-/// Returns an outcome as another agent stores it: without the record's place in this agent's
-/// archive.
+/// Returns an outcome as another agent stores it.
 pub fn elsewhere(mut outcome: UrlOutcome) -> UrlOutcome {
     if let UrlOutcome::Fetched { record, .. } = &mut outcome {
-        *record = None;
+        *record = record.map(RecordPlace::elsewhere);
     }
     if let UrlOutcome::Fetched { page: Some(page), .. }
     | UrlOutcome::Failed(_, Some(page))

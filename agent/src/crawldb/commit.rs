@@ -3,10 +3,13 @@
 use super::drop_queue::drop_queues;
 use super::frontier::Frontier;
 use super::pending_page::{hold_until_acked, release_acked};
-use super::refetch::lost_url;
 use super::{CrawlDb, META_ARCHIVE, META_ARCHIVE_PERIODS, META_TOTALS};
-use crate::messages::{Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued, Revisit};
+use crate::messages::{
+    Commit, CommitKind, Found, Page, PageEnd, PageFingerprint, PendingPage, Queued, RecordPlace,
+    Revisit,
+};
 use crate::storage::crawl_dir::META_SEEDED;
+use crate::storage::near::{NearEntry, NearPlace};
 use crate::storage::values::{ContentRow, FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
@@ -56,6 +59,9 @@ impl CrawlDb {
         let links = pages.iter().flat_map(|(page, _)| &page.links);
         let all: Vec<&Found> = links.chain(&*found).collect();
         let urls: Vec<UrlKey> = all.iter().map(|found| found.key()).collect();
+        if self.inlinks.is_on() {
+            self.inlinks.add(&urls);
+        }
         let fresh = self.sieve.dedup(&urls, all.len() - found.len())?;
         self.frontier.groups.load(pages.iter().map(|(page, _)| page.host.group))?;
         let mut unread = fresh.as_slice();
@@ -138,7 +144,7 @@ impl CrawlDb {
             && is_not_modified
             && let Some(lost) = self.refetch.lost(&outcome)
         {
-            self.frontier.requeue(batch, page.host, &lost_url(lost));
+            self.frontier.requeue(batch, page.host, &lost.url.without_capture());
             return Ok(None);
         }
         let mut pending = None;
@@ -214,11 +220,13 @@ impl CrawlDb {
                     let first = ContentRow { at: page.at, url: url.as_str().into() };
                     batch.put(Family::Content, &digest, &first.encode());
                 }
+                self.add_fingerprint(batch, page, record);
                 // A page that is not modified stays where it was archived.
                 let capture = revisit.as_ref().and_then(|revisit| revisit.capture);
                 let is_kept = page.revisit_data.as_ref().is_some_and(|data| data.is_not_modified);
                 let capture = capture.filter(|_| is_kept);
                 let status = capture.map_or(status, |capture| capture.status);
+                let record = record.map(RecordPlace::here);
                 let record = capture.map_or(record, |capture| capture.record);
                 let by = capture.map_or(me, |capture| capture.by);
                 let is_wanted = self.frontier.me.is_some() || revisit.is_some();
@@ -234,6 +242,16 @@ impl CrawlDb {
                 let page_of = revisit.and_then(|revisit| finished(me, Some(revisit)));
                 UrlOutcome::Discarded(reason, page_of)
             }
+        }
+    }
+
+    /// Adds an archived page to the index of near-duplicates.
+    fn add_fingerprint(&mut self, batch: &mut Batch, page: &Page, record: Option<(u32, u64)>) {
+        let Some(fingerprint) = &page.fingerprint else { return };
+        self.frontier.totals.near_duplicates += u64::from(fingerprint.is_near_duplicate);
+        if let (Some(tables), Some(place)) = (fingerprint.tables, record.and_then(NearPlace::of)) {
+            let PageFingerprint { bits, domain, is_followed, .. } = *fingerprint;
+            tables.add(batch, bits, NearEntry { place, domain, is_followed });
         }
     }
 

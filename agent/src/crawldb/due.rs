@@ -25,13 +25,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum number of keys per step; small in tests, so that a scan takes several.
-const KEYS_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
+/// Number of keys that are read at once, and maximum number of such reads per step; small in tests, so that
+/// a scan takes several.
+const KEYS_AT_ONCE: usize = if cfg!(test) { 3 } else { 128 };
+const READS_MAX: u32 = if cfg!(test) { 2 } else { 8 };
+/// Time after which a step makes no more reads: commits must not wait for the rows of many pages, each of
+/// which may be somewhere else on the disk.
+const STEP_TIME: Duration = Duration::from_millis(10);
 /// Growth of the number of pages, as a ratio, after which a pass begins at once.
 const GROWTH: f64 = 1.2;
-/// Share of its interval by which a page that is due may be early by the threshold in force.
-const EARLY: f64 = 0.05;
-
 /// Number of pages whose rates are added up in a pass. If there are more, a random share of them stands for
 /// all: the error of the sum is below 1 %, and adding one up takes some 30 µs.
 const PAGES_ADDED_UP: u64 = 20_000;
@@ -87,11 +89,27 @@ impl DueScan {
         self.opened.insert(group);
     }
 
-    /// Queues some URLs that are due.
+    /// Queues some URLs that are due. `clock` measures the time that this takes.
     pub fn step(
         &mut self,
         frontier: &mut Frontier,
-        (group_rows, jobs, refetch, recrawl): (&GroupRows, &GroupJobs, &Refetch, &RecrawlState),
+        parts: (&GroupRows, &GroupJobs, &Refetch),
+        (now, clock): (Timestamp, &dyn Fn() -> Timestamp),
+        batch: &mut Batch,
+    ) -> Result<(), DiskError> {
+        let mut goes_on = step_limit(clock);
+        self.queue_some(frontier, parts, now, batch)?;
+        while frontier.due.next <= now && goes_on() {
+            self.queue_some(frontier, parts, now, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Queues the URLs of the next keys.
+    fn queue_some(
+        &mut self,
+        frontier: &mut Frontier,
+        (group_rows, jobs, refetch): (&GroupRows, &GroupJobs, &Refetch),
         now: Timestamp,
         batch: &mut Batch,
     ) -> Result<(), DiskError> {
@@ -123,12 +141,6 @@ impl DueScan {
             if is_shut(url.group) {
                 let key = keys::due(at, url);
                 self.first_skipped = Some(self.first_skipped.map_or(key, |first| first.min(key)));
-                continue;
-            }
-            if let Some(later) = later_due(recrawl, &page.url, revisit, now) {
-                let moved = with_due(outcome, page, revisit, later);
-                frontier.forget_due(batch, url, outcome);
-                frontier.store_outcome(batch, url, &moved);
                 continue;
             }
             let host = refetch.host_of(url.group, page);
@@ -166,15 +178,22 @@ impl DueScan {
         self.pass.is_some() || begins
     }
 
-    /// Performs a step of a pass, or begins one. Returns the report at its end.
+    /// Returns true while a pass has not reached its end.
+    pub const fn is_passing(&self) -> bool {
+        self.pass.is_some()
+    }
+
+    /// Performs a step of a pass, or begins one. Returns the report at its end. `clock` measures the time
+    /// that this takes.
     pub fn step_pass(
         &mut self,
         frontier: &mut Frontier,
-        (group_rows, jobs): (&GroupRows, &GroupJobs),
+        parts: (&GroupRows, &GroupJobs),
         recrawl: &mut RecrawlState,
-        now: Timestamp,
+        (now, clock): (Timestamp, &dyn Fn() -> Timestamp),
         batch: &mut Batch,
     ) -> Result<Option<DemandReport>, DiskError> {
+        let mut goes_on = step_limit(clock);
         let mut pass = self.pass.take().unwrap_or_else(|| Pass {
             begun: now,
             share: (PAGES_ADDED_UP as f64 / frontier.totals.scheduled.max(1) as f64).min(1.0),
@@ -185,40 +204,11 @@ impl DueScan {
             sums: DemandSums::default(),
             n_pages: 0,
         });
-        let (mut rows, mut last) = (Vec::new(), Vec::new());
-        frontier.disk.walk(Family::Due, &pass.from, &[0xff; keys::DUE + 1], |key, _| {
-            rows.push(keys::read_due(key)?);
-            last = [key, &[0]].concat();
-            Ok(rows.len() < KEYS_AT_ONCE)
-        })?;
-        let is_last = rows.len() < KEYS_AT_ONCE;
-        let rows = read_outcomes(frontier, rows)?;
-        let is_shut = shut(group_rows, jobs, &rows)?;
-        for DueUrl { at, url, outcome } in rows {
-            let Some((outcome, page, revisit)) = parts(outcome.as_ref(), at) else { continue };
-            // One that was moved to a later time is met again.
-            let is_done = revisit.moved_in == pass.mark;
-            if is_done || is_shut(url.group) || !recrawl.follows_threshold(revisit, &page.url) {
-                continue;
+        while !pass.look_at_some(frontier, parts, recrawl, now, batch)? {
+            if !goes_on() {
+                self.pass = Some(pass);
+                return Ok(None);
             }
-            if is_in_share(url, pass.share) {
-                recrawl.count(revisit, &mut pass.sums);
-            }
-            pass.n_pages += 1;
-            let moves = pass.moves.as_ref();
-            let due = moves.and_then(|moves| recrawl.moved_due(moves, revisit, now));
-            let is_opened = pass.opened.contains(&url.group);
-            let sooner = || if is_opened { recrawl.sooner_due(revisit, now) } else { None };
-            if let Some(due) = due.or_else(sooner) {
-                let revisit = Revisit { moved_in: pass.mark, ..revisit.clone() };
-                let moved = with_due(outcome, page, &revisit, due);
-                frontier.forget_due(batch, url, outcome);
-                frontier.store_outcome(batch, url, &moved);
-            }
-        }
-        if !is_last {
-            self.pass = Some(Pass { from: last, ..pass });
-            return Ok(None);
         }
         let queued = 1.0 + frontier.totals.queued_again as f64 / (pass.n_pages as f64).max(1.0);
         let report = recrawl.take_sums(&pass.sums, queued / pass.share, now);
@@ -233,6 +223,61 @@ impl DueScan {
         self.passed = Some((now, frontier.totals.scheduled, now.since(pass.begun)));
         let n_pages = (pass.n_pages as f64 * queued) as u64;
         Ok(Some(DemandReport { n_pages, ..report }))
+    }
+}
+
+impl Pass {
+    /// Adds up and moves the URLs of the next keys. Returns true at the end.
+    fn look_at_some(
+        &mut self,
+        frontier: &mut Frontier,
+        (group_rows, jobs): (&GroupRows, &GroupJobs),
+        recrawl: &RecrawlState,
+        now: Timestamp,
+        batch: &mut Batch,
+    ) -> Result<bool, DiskError> {
+        let (mut rows, mut last) = (Vec::new(), Vec::new());
+        frontier.disk.walk(Family::Due, &self.from, &[0xff; keys::DUE + 1], |key, _| {
+            rows.push(keys::read_due(key)?);
+            last = [key, &[0]].concat();
+            Ok(rows.len() < KEYS_AT_ONCE)
+        })?;
+        let is_last = rows.len() < KEYS_AT_ONCE;
+        self.from = last;
+        let rows = read_outcomes(frontier, rows)?;
+        let is_shut = shut(group_rows, jobs, &rows)?;
+        for DueUrl { at, url, outcome } in rows {
+            let Some((outcome, page, revisit)) = parts(outcome.as_ref(), at) else { continue };
+            // One that was moved to a later time is met again.
+            let is_done = revisit.moved_in == self.mark;
+            if is_done || is_shut(url.group) || !recrawl.follows_threshold(revisit, &page.url) {
+                continue;
+            }
+            if is_in_share(url, self.share) {
+                recrawl.count(revisit, &mut self.sums);
+            }
+            self.n_pages += 1;
+            let moves = self.moves.as_ref();
+            let due = moves.and_then(|moves| recrawl.moved_due(moves, revisit, now));
+            let is_opened = self.opened.contains(&url.group);
+            let sooner = || if is_opened { recrawl.sooner_due(revisit, now) } else { None };
+            if let Some(due) = due.or_else(sooner) {
+                let revisit = Revisit { moved_in: self.mark, ..revisit.clone() };
+                let moved = with_due(outcome, page, &revisit, due);
+                frontier.forget_due(batch, url, outcome);
+                frontier.store_outcome(batch, url, &moved);
+            }
+        }
+        Ok(is_last)
+    }
+}
+
+/// Returns a function that says, after each read of a step but the last, whether another one follows.
+fn step_limit(clock: &dyn Fn() -> Timestamp) -> impl FnMut() -> bool {
+    let (ends, mut n_reads) = (clock() + STEP_TIME, 1);
+    move || {
+        n_reads += 1;
+        n_reads <= READS_MAX && clock() < ends
     }
 }
 
@@ -285,22 +330,6 @@ fn shut(
     let mut shut = group_rows.shut(&groups)?;
     shut.extend(groups.into_iter().filter(|group| jobs.is_deleting(*group)));
     Ok(move |group| shut.contains(&group))
-}
-
-/// Returns the due time of a URL by the threshold in force, if it is clearly later than now.
-fn later_due(
-    recrawl: &RecrawlState,
-    url: &Queued,
-    revisit: &Revisit,
-    now: Timestamp,
-) -> Option<Timestamp> {
-    if !recrawl.follows_threshold(revisit, url) {
-        return None;
-    }
-    let due = recrawl.due_now(revisit)?;
-    let last = Timestamp::from_secs(revisit.history?.last_fetch() as u64);
-    let tolerance = due.since(last).mul_f64(EARLY);
-    (due > now + tolerance).then_some(due)
 }
 
 /// Returns an outcome with another due time.

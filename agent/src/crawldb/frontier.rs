@@ -5,6 +5,7 @@ use super::changes::{ChangeLog, is_limit};
 use super::group_table::GroupTable;
 use super::host_in_memory::HostInMemory;
 use super::hosts::HostTable;
+use super::overdue::Overdue;
 use super::totals::Totals;
 use crate::messages::{Finder, QueueKey, Queued, Revisit, RobotsRecord, Validators};
 use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
@@ -36,6 +37,7 @@ pub struct Frontier {
     pub dropping: Vec<HostKey>,
     /// Place of the scan of `due`.
     pub due: DueCursor,
+    pub overdue: Overdue,
     /// True if only URLs are handed out that were answered before, because the limit of pages is
     /// reached.
     pub only_again: bool,
@@ -124,7 +126,10 @@ impl Frontier {
         url: &Queued,
     ) -> Result<(), DiskError> {
         self.totals.queued += 1;
-        self.totals.queued_again += u64::from(url.was_answered());
+        if let Some(due) = due_again(url) {
+            self.totals.queued_again += 1;
+            self.overdue.add(due);
+        }
         self.write_queued(batch, host, url);
         let bytes = url.path.len() as u64;
         let (changes, only_again) = (&mut self.changes, self.only_again);
@@ -266,7 +271,10 @@ impl Frontier {
     /// Uncounts a URL that leaves its host's queue.
     pub fn take_from_queue(&mut self, host: HostKey, url: &Queued) -> Result<(), DiskError> {
         self.totals.queued -= 1;
-        self.totals.queued_again -= u64::from(url.was_answered());
+        if let Some(due) = due_again(url) {
+            self.totals.queued_again = self.totals.queued_again.saturating_sub(1);
+            self.overdue.remove(due);
+        }
         let bytes = url.path.len() as u64;
         self.hosts.change(host, |entry| {
             entry.take_back(url.queue_key);
@@ -276,6 +284,16 @@ impl Frontier {
         self.groups.change(host.group, |group| {
             group.change(url.finder, |taken| taken.remove_url(bytes));
         })
+    }
+
+    /// Counts a queued URL as `after`, because the data of earlier fetches were merged.
+    pub fn recount_again(&mut self, before: &Queued, after: &Queued) {
+        let [before, after] = [before, after].map(due_again);
+        self.totals.queued_again += u64::from(after.is_some());
+        self.totals.queued_again =
+            self.totals.queued_again.saturating_sub(u64::from(before.is_some()));
+        before.into_iter().for_each(|due| self.overdue.remove(due));
+        after.into_iter().for_each(|due| self.overdue.add(due));
     }
 
     /// Counts a queued URL for the class `after`, because a better finder was merged.
@@ -338,6 +356,11 @@ impl Frontier {
         }
         Ok(())
     }
+}
+
+/// Returns the time at which a queued URL was due that was answered before.
+fn due_again(url: &Queued) -> Option<Timestamp> {
+    url.revisit.as_ref().filter(|revisit| revisit.was_answered).map(|revisit| revisit.due)
 }
 
 /// Returns the data of a URL that was discarded, and is not fetched again.

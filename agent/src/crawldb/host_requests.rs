@@ -64,6 +64,13 @@ impl HostRequests {
         self.is_changed = true;
     }
 
+    /// Removes the requests for hosts that are forgotten.
+    pub fn forget(&mut self, is_forgotten: impl Fn(&str) -> bool) {
+        let n_requests = self.requests.len();
+        self.requests.retain(|request| !is_forgotten(&request.name));
+        self.is_changed |= self.requests.len() < n_requests;
+    }
+
     /// Returns true if a request waits.
     pub const fn is_running(&self) -> bool {
         !self.requests.is_empty()

@@ -25,12 +25,10 @@ pub fn join_states(ours: &mut HostState, theirs: &HostState) {
     ours.rested_us = ours.rested_us.max(theirs.rested_us);
 }
 
-/// Joins closings: closed wins over open, and of two reasons the one with the smaller code.
+/// Joins closings: closed wins over open, and of two reasons `Forgotten`, else the one with the smaller code.
 pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Discard> {
-    match (ours, theirs) {
-        (Some(a), Some(b)) => Some(if a.code() <= b.code() { a } else { b }),
-        (a, b) => a.or(b),
-    }
+    let rank = |reason: &Discard| (*reason != Discard::Forgotten, reason.code());
+    ours.into_iter().chain(theirs).min_by_key(rank)
 }
 
 /// Joins queued URLs: the smaller depth with the fewer redirects, the larger number of failed attempts, the better finder, and

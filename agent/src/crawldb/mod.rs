@@ -21,6 +21,7 @@ mod commit;
 mod cross_submission;
 mod drop_queue;
 mod due;
+mod forget;
 mod frontier;
 mod group_jobs;
 mod group_rows;
@@ -28,7 +29,9 @@ mod group_table;
 mod host_in_memory;
 mod host_requests;
 mod hosts;
+mod inlinks;
 mod join;
+mod overdue;
 mod pending_page;
 mod recent;
 mod recrawl;
@@ -45,7 +48,9 @@ mod totals;
 mod transfer;
 
 pub use blocked_hosts::BlockedHosts;
+pub use forget::{ForgetCounts, ForgetJob};
 pub use group_rows::GroupRows;
+pub use inlinks::InlinkCounts;
 pub use recent::RecentKeys;
 pub use recrawl::{OwnInterval, RecrawlState, own_interval};
 pub use refetch::archived;
@@ -53,7 +58,8 @@ pub use roles::{RoleCounts, count_roles};
 pub use schedule_scan::MayFetch;
 pub use shares::refuse;
 pub use sieve::{
-    BlockedBloom, Bloom, Fingerprinter, Lookup, Losses, Memory, RocksSeen, SeenSet, SieveCounts,
+    BlockedBloom, Bloom, Fingerprinter, Lookup, Losses, Memory, Overflow, QuotientSeen, RocksSeen,
+    SeenSet, SieveCounts,
 };
 pub use totals::Totals;
 
@@ -76,6 +82,8 @@ use group_jobs::GroupJobs;
 use group_table::GroupTable;
 use host_requests::HostRequests;
 use hosts::HostTable;
+use inlinks::Inlinks;
+use overdue::Overdue;
 use recrawl::RevisitCounts;
 use refetch::Refetch;
 use reorder::Reorder;
@@ -104,6 +112,7 @@ pub struct CrawlDb {
     blocked_hosts: BlockedHosts,
     cross_submission: CrossSubmission,
     reorder: Reorder,
+    inlinks: Inlinks,
     recrawl: RecrawlState,
     due: DueScan,
     host_requests: HostRequests,
@@ -111,7 +120,7 @@ pub struct CrawlDb {
 
 impl CrawlDb {
     /// Opens the state as of the last commit. The time does not depend on the number of rows,
-    /// except for a sieve in memory, which reads the keys of all URLs.
+    /// except for an exact sieve in memory or a Bloom filter, which read the keys of all URLs.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails or the totals are damaged.
@@ -134,9 +143,13 @@ impl CrawlDb {
             robots: Vec::new(),
             dropping: Vec::new(),
             due: DueCursor::default(),
+            overdue: Overdue::default(),
             only_again: false,
             disk: disk.clone(),
         };
+        let reorder = Reorder::read(&disk, &settings.live.links.priority)?;
+        let mut inlinks = Inlinks::new(settings.fixed.state.inlinks_memory);
+        inlinks.enable(reorder.counts_inlinks());
         Ok(Self {
             frontier,
             server: Server::new(
@@ -149,7 +162,8 @@ impl CrawlDb {
             refetch: Refetch::read(&disk, hasher)?,
             blocked_hosts: BlockedHosts::of(&settings.live),
             cross_submission: CrossSubmission::of(&settings.live),
-            reorder: Reorder::read(&disk, &settings.live.links.priority)?,
+            reorder,
+            inlinks,
             recrawl: RecrawlState::read(&disk, &settings.live.recrawl)?,
             due: DueScan::default(),
             host_requests: HostRequests::read(&disk)?,
@@ -182,6 +196,11 @@ impl CrawlDb {
     /// Returns the sieve's counts since this process started.
     pub fn sieve_counts(&self) -> SieveCounts {
         self.sieve.counts()
+    }
+
+    /// Returns the state of the counts of links.
+    pub fn inlink_counts(&self) -> InlinkCounts {
+        self.inlinks.state()
     }
 
     /// Adds to the time spent crawling. The next commit stores it.
@@ -290,6 +309,9 @@ impl CrawlDb {
         let (frontier, group_rows) = (&mut self.frontier, &mut self.group_rows);
         let politeness = self.blocked_hosts.politeness();
         let step = self.group_jobs.step(frontier, group_rows, politeness, &mut batch)?;
+        for &group in &step.deleted {
+            self.sieve.forget_group(group);
+        }
         if step.is_gone {
             self.sieve.forget();
         }
@@ -331,18 +353,20 @@ impl CrawlDb {
         self.reorder.is_running()
     }
 
-    /// Brings some queued URLs to the order of `links.priority`. Returns a commit of its own, which is
-    /// applied already, or `None` if all are in order. All earlier batches must have been written, and
-    /// no group may be being exported, because an export would miss rows that move to its front.
+    /// Brings some queued URLs to the order of `links.priority`, also when links to them were counted. Returns a
+    /// commit of its own, which is applied already, or `None` if all are in order. All earlier batches must have been
+    /// written, and no group may be being exported, because an export would miss rows that move to its front.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn step_reorder(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        self.reorder.follow_counts(&mut self.inlinks, now);
         if !self.is_reordering() {
             return Ok(None);
         }
         let mut batch = Batch::default();
-        self.reorder.step(&mut self.frontier, &self.group_jobs, &mut batch)?;
+        let parts = (&self.group_jobs, &self.inlinks);
+        self.reorder.step(&mut self.frontier, parts, now, &mut batch)?;
         self.finish(&mut batch, now)?;
         Ok(Some(self.scan_commit(batch)))
     }
@@ -352,18 +376,28 @@ impl CrawlDb {
         self.recrawl.is_on() && self.frontier.due.next <= now
     }
 
+    /// Returns true if steps of [`Self::step_due`] or [`Self::step_due_pass`] follow at once.
+    pub fn is_scanning_due(&self, now: Timestamp) -> bool {
+        self.has_due(now) || (self.recrawl.is_adaptive() && self.due.is_passing())
+    }
+
     /// Queues some URLs whose next fetch is due. Returns a commit of its own, which is applied already,
-    /// or `None` if none is due. All earlier batches must have been written.
+    /// or `None` if none is due. All earlier batches must have been written. `clock` measures the time that
+    /// this takes, which is bounded.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
-    pub fn step_due(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+    pub fn step_due(
+        &mut self,
+        now: Timestamp,
+        clock: &dyn Fn() -> Timestamp,
+    ) -> Result<Option<Commit>, DiskError> {
         if !self.has_due(now) {
             return Ok(None);
         }
         let mut batch = Batch::default();
-        let parts = (&self.group_rows, &self.group_jobs, &self.refetch, &self.recrawl);
-        self.due.step(&mut self.frontier, parts, now, &mut batch)?;
+        let parts = (&self.group_rows, &self.group_jobs, &self.refetch);
+        self.due.step(&mut self.frontier, parts, (now, clock), &mut batch)?;
         if batch.is_empty() {
             return Ok(None);
         }
@@ -373,20 +407,22 @@ impl CrawlDb {
 
     /// Performs a step of a pass over all URLs that are to be fetched again, if there is one. Returns a
     /// commit of its own, as [`Self::step_due`], and at the end of the pass the report for the other
-    /// agents.
+    /// agents. `clock` measures the time that this takes, which is bounded.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn step_due_pass(
         &mut self,
         now: Timestamp,
+        clock: &dyn Fn() -> Timestamp,
     ) -> Result<Option<(Commit, Option<DemandReport>)>, DiskError> {
         if !self.recrawl.is_adaptive() || !self.due.has_pass(&self.frontier, &self.recrawl, now) {
             return Ok(None);
         }
         let mut batch = Batch::default();
         let (parts, recrawl) = ((&self.group_rows, &self.group_jobs), &mut self.recrawl);
-        let report = self.due.step_pass(&mut self.frontier, parts, recrawl, now, &mut batch)?;
+        let (frontier, time) = (&mut self.frontier, (now, clock));
+        let report = self.due.step_pass(frontier, parts, recrawl, time, &mut batch)?;
         self.finish(&mut batch, now)?;
         Ok(Some((self.scan_commit(batch), report)))
     }
@@ -403,8 +439,8 @@ impl CrawlDb {
 
     /// Returns the state of fetching pages again; `None` if it is off.
     pub fn recrawl_progress(&self) -> Option<RecrawlProgress> {
-        let (totals, recrawl) = (self.totals(), &self.recrawl);
-        let RevisitCounts { new, changed, unchanged, not_modified, failed } = recrawl.counts();
+        let (totals, recrawl, stats) = (self.totals(), &self.recrawl, self.recrawl.stats());
+        let RevisitCounts { new, changed, unchanged, not_modified, failed } = stats.counts;
         recrawl.is_on().then(|| RecrawlProgress {
             scheduled: totals.scheduled,
             queued: totals.queued_again,
@@ -412,11 +448,18 @@ impl CrawlDb {
             unchanged,
             not_modified,
             failed,
-            freshness: recrawl.freshness(),
+            freshness: stats.freshness(),
             threshold: recrawl.is_adaptive().then(|| recrawl.threshold()),
             new,
-            lateness: recrawl.lateness(),
+            lateness: stats.lateness(),
+            overdue: self.frontier.overdue.count(),
         })
+    }
+
+    /// Counts the URLs that are overdue. Returns true if [`Self::recrawl_progress`] may have changed.
+    pub fn count_overdue(&mut self, now: Timestamp) -> bool {
+        let Frontier { overdue, totals, .. } = &mut self.frontier;
+        self.recrawl.is_on() && overdue.pass(totals.queued_again, now)
     }
 
     /// Sets the threshold of the policy `adaptive` that all agents agreed on.
@@ -432,6 +475,7 @@ impl CrawlDb {
         self.blocked_hosts.reconfigure(settings);
         self.cross_submission = CrossSubmission::of(settings);
         self.reorder.reconfigure(&settings.links.priority);
+        self.inlinks.enable(self.reorder.counts_inlinks());
         self.recrawl.reconfigure(&settings.recrawl);
     }
 

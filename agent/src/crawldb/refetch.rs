@@ -1,17 +1,17 @@
 //! Refetching of pages that only a lost archive has.
 //!
 //! The view lists agents that are gone with their archives, for good. From then on all that they
-//! fetched counts as not fetched, in rows here and in facts that other agents still send. The
-//! existing rows are scanned once, a bounded number at a time. Outcomes that arrive later are
-//! merged as queued URLs.
+//! fetched counts as not fetched, in rows here and in facts that other agents still send, except
+//! pages in files that are safe in a store. The existing rows are scanned once, a bounded number at a
+//! time. Outcomes that arrive later are merged as queued URLs.
 
-use crate::messages::{Fact, Queued};
+use crate::messages::{ArchivedPages, Fact, RecordPlace};
 use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, Row, RowReader, RowWriter, keys};
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::identity::KeyedHasher;
-use crivello_common::view::AgentId;
-use std::collections::BTreeSet;
+use crivello_common::view::{AgentId, LostArchive};
+use std::collections::BTreeMap;
 
 /// Maximum number of rows per step; small in tests, so that a scan takes several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 5 } else { 8_192 };
@@ -24,30 +24,31 @@ const END: [u8; 17] = [0xff; 17];
 #[derive(Debug)]
 pub struct Refetch {
     hasher: KeyedHasher,
-    gone: BTreeSet<AgentId>,
-    done: BTreeSet<AgentId>,
+    /// The agents, each with the serial number of the first file that is not safe.
+    gone: BTreeMap<AgentId, u32>,
     /// Key at which the scan continues; `None` when it is complete.
     from: Option<Vec<u8>>,
 }
 
 impl Refetch {
     pub fn read(disk: &Database, hasher: KeyedHasher) -> Result<Self, DiskError> {
-        let mut done = BTreeSet::new();
+        let mut gone = BTreeMap::new();
         if let Some(value) = disk.get(Family::Meta, META_REFETCHED)? {
             let mut r = RowReader(&value);
-            while let Some(id) = r.small() {
-                done.insert(AgentId(id));
+            while let (Some(id), Some(safe_files)) = (r.small(), r.small()) {
+                gone.insert(AgentId(id), safe_files);
             }
         }
-        // A view may add to `gone` later.
-        Ok(Self { hasher, gone: done.clone(), done, from: None })
+        // A view may add others later.
+        Ok(Self { hasher, gone, from: None })
     }
 
     /// Returns the page if only a lost archive has it.
     pub fn lost<'a>(&self, outcome: &'a UrlOutcome) -> Option<&'a FinishedUrl> {
         match outcome {
-            UrlOutcome::Fetched { page: Some(page), .. } if self.gone.contains(&page.by) => {
-                Some(page)
+            UrlOutcome::Fetched { record, page: Some(page), .. } => {
+                let safe_files = *self.gone.get(&page.by)?;
+                (!is_safe(*record, safe_files)).then_some(page)
             }
             _ => None,
         }
@@ -60,9 +61,9 @@ impl Refetch {
 
     /// Adds agents that are gone with their archives. Returns true, and starts a scan, if there is a
     /// new one.
-    pub fn add(&mut self, gone: &[AgentId]) -> bool {
+    pub fn add(&mut self, gone: &[LostArchive]) -> bool {
         let n_gone = self.gone.len();
-        self.gone.extend(gone);
+        self.gone.extend(gone.iter().map(|lost| (lost.agent, lost.safe_files)));
         let is_new = self.gone.len() > n_gone;
         if is_new {
             self.from = Some(Vec::new());
@@ -92,7 +93,11 @@ impl Refetch {
                 && !is_deleting(group)
             {
                 let host = self.host_of(group, page);
-                facts.push(Fact::Queued { host, name: page.name.clone(), url: lost_url(page) });
+                facts.push(Fact::Queued {
+                    host,
+                    name: page.name.clone(),
+                    url: page.url.without_capture(),
+                });
             }
             last = Some(key.to_vec());
             Ok(n_rows < ROWS_AT_ONCE)
@@ -105,42 +110,43 @@ impl Refetch {
 
     /// Records the end of the scan with the commit of its last step.
     pub fn finish(&mut self, batch: &mut Batch) {
-        self.done = self.gone.clone();
         let mut value = RowWriter::default();
-        for id in &self.done {
-            value.number(u64::from(id.0));
+        for (id, safe_files) in &self.gone {
+            value.number(u64::from(id.0)).number(u64::from(*safe_files));
         }
         batch.put(Family::Meta, META_REFETCHED, &value.finish());
     }
 }
 
-/// Returns the URL of a page that only a lost archive has, as it is queued again: its next request is
-/// unconditional.
-pub fn lost_url(page: &FinishedUrl) -> Queued {
-    let revisit = page.url.revisit.as_ref().map(|revisit| Box::new(revisit.without_capture()));
-    Queued { revisit, ..page.url.clone() }
+/// Returns true if the record is in one of the first files, which are safe in a store.
+fn is_safe(record: Option<RecordPlace>, safe_files: u32) -> bool {
+    record.is_some_and(|record| record.file < safe_files)
 }
 
-/// Returns the number of pages in the archive of `by` that belong to groups with `own`. Stops early
-/// when `wanted` returns false.
+/// Counts the pages in a lost archive that belong to groups with `own`. Stops early when `wanted`
+/// returns false.
 ///
 /// # Errors
 /// [`DiskError`] if the disk fails.
 pub fn archived(
     disk: &Database,
-    by: AgentId,
+    lost: LostArchive,
     own: impl Fn(GroupHash) -> bool,
     wanted: impl Fn() -> bool,
-) -> Result<u64, DiskError> {
-    let mut n_pages = 0;
+) -> Result<ArchivedPages, DiskError> {
+    let mut pages = ArchivedPages::default();
     disk.walk(Family::Seen, &[], &END, |key, value| {
-        if let Seen::Done(UrlOutcome::Fetched { page: Some(page), .. }) = Seen::decode(value)?
-            && page.by == by
+        if let Seen::Done(UrlOutcome::Fetched { record, page: Some(page), .. }) =
+            Seen::decode(value)?
+            && page.by == lost.agent
             && own(keys::read_seen(key)?.group)
         {
-            n_pages += 1;
+            match is_safe(record, lost.safe_files) {
+                true => pages.safe += 1,
+                false => pages.lost += 1,
+            }
         }
         Ok(wanted())
     })?;
-    Ok(n_pages)
+    Ok(pages)
 }

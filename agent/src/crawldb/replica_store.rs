@@ -6,7 +6,7 @@ use crate::messages::{ExportCursor, Fact, OutboxRows, ReplicaStore, RoleRows};
 use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
-use crivello_common::view::AgentId;
+use crivello_common::view::LostArchive;
 use std::collections::BTreeSet;
 
 /// Groups are opened, closed and deleted as [`CrawlDb::step_job`] proceeds.
@@ -49,6 +49,10 @@ impl ReplicaStore for CrawlDb {
         self.due.rescan(&mut self.frontier);
     }
 
+    fn counts_inlinks(&self) -> bool {
+        self.inlinks.is_on()
+    }
+
     fn n_jobs(&self) -> usize {
         self.group_jobs.count()
     }
@@ -72,7 +76,7 @@ impl ReplicaStore for CrawlDb {
         self.refetch.is_running()
     }
 
-    fn set_lost_archives(&mut self, lost: &[AgentId]) {
+    fn set_lost_archives(&mut self, lost: &[LostArchive]) {
         if self.refetch.add(lost) {
             self.frontier.changes.refetching = true;
         }

@@ -32,6 +32,8 @@ pub struct Totals {
     pub truncated: u64,
     /// Pages whose payload had been archived before.
     pub duplicates: u64,
+    /// Pages whose text is nearly that of an earlier one.
+    pub near_duplicates: u64,
     /// Responses to requests for robots.txt.
     pub robots: u64,
     /// Links that passed the link rules, counted before the sieve.
@@ -48,7 +50,7 @@ pub struct Totals {
     pub discards: DiscardTally,
 }
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 impl Totals {
     /// Encodes the value in `meta`.
@@ -58,9 +60,10 @@ impl Totals {
             w.number(n);
         }
         w.number(self.own_queued).number(self.queued_again).number(self.scheduled);
-        for n in [self.truncated, self.duplicates, self.robots, self.links, self.retries] {
+        for n in [self.truncated, self.duplicates, self.near_duplicates] {
             w.number(n);
         }
+        w.number(self.robots).number(self.links).number(self.retries);
         w.number(micros(self.elapsed));
         w.number(self.by_status.len() as u64);
         for (&status, &n) in &self.by_status {
@@ -96,6 +99,7 @@ impl Totals {
             scheduled: r.number()?,
             truncated: r.number()?,
             duplicates: r.number()?,
+            near_duplicates: r.number()?,
             robots: r.number()?,
             links: r.number()?,
             retries: r.number()?,

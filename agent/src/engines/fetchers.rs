@@ -224,6 +224,7 @@ mod tests {
                 took: Duration::ZERO,
                 outcome: FetchOutcome::Discarded(Discard::Robots),
                 handed_out: HandedOut::default(),
+                signals: None,
                 traced: None,
             });
         };

@@ -15,6 +15,7 @@ use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
 use crate::report::Ended;
 use crate::shared::Shared;
+use crivello_common::config::{StoreSurvival, upload_url};
 use crivello_common::time::{Timestamp, millis};
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::auth::NodeAuth;
@@ -163,9 +164,22 @@ impl Heartbeat {
             disk_full: status.disk_full.load(Relaxed),
             unreachable: unreachable.into_iter().map(|id| id.0).collect(),
             undelivered: self.undelivered(),
+            safe_files: self.safe_files(),
             recrawl: self.shared.recrawl.demand().map(|demand| recrawl_demand(&demand)),
             certificate: certificate.map(|id| id.0.to_vec()).unwrap_or_default().into(),
         }
+    }
+
+    /// Returns the number of the first archive files that are safe in a store that survives this machine.
+    /// `None` before that is known.
+    fn safe_files(&self) -> Option<u32> {
+        let settings = &self.shared.settings.upload;
+        let survives = match settings.survives {
+            StoreSurvival::Auto => upload_url(&settings.url).is_ok_and(|url| url.scheme() == "s3"),
+            StoreSurvival::Yes => true,
+            StoreSurvival::No => false,
+        };
+        if survives { self.shared.uploads.borrow().safe_files } else { Some(0) }
     }
 
     /// Returns the agents that have not acknowledged the same packet for as long as a lease.

@@ -3,6 +3,7 @@
 
 use crate::messages::{FetchOutcome, Fetched, Page, PageEnd, WriterMsg};
 use crate::process::duplicates::First;
+use crate::process::near::NearClaim;
 use crate::process::{Processed, ResponseProcessor};
 use crate::shared::Shared;
 use crate::url_tracing::{Span, Stage, TraceId};
@@ -17,8 +18,8 @@ use std::time::Duration;
 /// Pause between two checks whether the crawl is over, while a parser waits for room.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// A page; its character set; and, if it is the first with its payload, the guard of that claim.
-type PageParts = (Page, Option<&'static str>, Option<First>);
+/// A page; its character set; and the claims by which other threads know it.
+type PageParts = (Page, Option<&'static str>, (Option<First>, Option<NearClaim>));
 
 /// One parser thread.
 pub struct ParserThread {
@@ -55,7 +56,7 @@ impl ParserThread {
             let began = self.shared.clock.now();
             self.shared.measured.parser_wait.observe(began.since(fetched.at + fetched.took));
             let is_response = matches!(fetched.outcome, FetchOutcome::Response(_));
-            let (page, charset, first) = self.page(*fetched, ResponseProcessor::process);
+            let (page, charset, (first, near)) = self.page(*fetched, ResponseProcessor::process);
             if is_response {
                 self.shared.measured.parse.observe(self.shared.clock.now().since(began));
             }
@@ -69,6 +70,9 @@ impl ParserThread {
             }
             if let Some(first) = first {
                 first.handed_over();
+            }
+            if let Some(mut near) = near {
+                near.handed_over();
             }
         }
     }
@@ -109,6 +113,7 @@ impl ParserThread {
             original,
             revisit_data,
             first,
+            near,
             ..
         } = processed;
         let page = Page {
@@ -124,9 +129,10 @@ impl ParserThread {
             discards,
             traced: fetched.traced,
             original,
+            fingerprint: near.as_ref().map(|near| near.fingerprint),
             revisit_data,
         };
-        (page, charset, first)
+        (page, charset, (first, near))
     }
 
     /// Returns the trace of a result that is traced.
@@ -162,8 +168,10 @@ mod tests {
     use super::*;
     use crate::crawldb::Totals;
     use crate::messages::HandedOut;
+    use crate::process::EarlierPages;
     use crate::process::duplicates::{Claim, Duplicates};
     use crate::process::links::LinkRules;
+    use crate::process::near::NearIndex;
     use crate::storage::Database;
     use arc_swap::ArcSwap;
     use crivello_common::config::Settings;
@@ -182,7 +190,9 @@ mod tests {
         let hasher = KeyedHasher::with_public_key();
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
         let rules = Arc::new(ArcSwap::from_pointee(rules));
-        let duplicates = Arc::new(Duplicates::new(Arc::new(disk)));
+        let disk = Arc::new(disk);
+        let duplicates = Arc::new(Duplicates::new(disk.clone()));
+        let near = Arc::new(NearIndex::new(disk, 4, dir.path().join("warc")));
         let shared = Shared::new(
             &settings,
             Clock::start(),
@@ -197,7 +207,7 @@ mod tests {
             &settings.live,
             KeyedHasher::with_public_key(),
             rules,
-            duplicates.clone(),
+            EarlierPages { duplicates: duplicates.clone(), near },
         );
         let mut parser = ParserThread::new(shared, results, to_writer, processor);
         let url = CrawlUrl::parse("http://a.test/").unwrap();
@@ -211,6 +221,7 @@ mod tests {
             took: Duration::ZERO,
             outcome: FetchOutcome::Discarded(Discard::Robots),
             handed_out: HandedOut::default(),
+            signals: None,
             traced: None,
         };
         let (page, ..) = parser.page(fetched(), |_, fetched| {

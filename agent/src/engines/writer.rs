@@ -7,12 +7,14 @@
 
 pub use archive::{check_archive, open_archive};
 pub use kept_archive::KeptArchive;
+use sieve_warning::SieveReports;
 
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::limits::SEED_BATCHES_MAX;
 use crate::messages::{Commit, PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
 use crate::process::duplicates::Duplicates;
+use crate::process::near::NearIndex;
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
@@ -76,6 +78,10 @@ pub struct Stores {
     pub dir: PathBuf,
     /// Payload digests of pages that are not committed yet.
     pub duplicates: Arc<Duplicates>,
+    /// Fingerprints of pages that are not committed yet.
+    pub near: Arc<NearIndex>,
+    /// Serial numbers of the archive files that are stored elsewhere, too, in order.
+    pub uploaded: Vec<u32>,
 }
 
 /// State of the writer thread.
@@ -108,8 +114,8 @@ pub struct Writer {
     seeds_ended: bool,
     /// Counter of block changes as of the last report.
     blocks_reported: Option<u64>,
-    /// True if a full sieve was reported.
-    sieve_reported: bool,
+    /// Reports of the sieve that were logged.
+    sieve_reports: SieveReports,
     /// Last report of the demand, if the agent is alone.
     own_demand: Option<DemandReport>,
     /// Reason why the scheduler starts no more visits.
@@ -147,7 +153,7 @@ impl Writer {
             archive_checked_at: Timestamp::ZERO,
             seeds_ended: false,
             blocks_reported: None,
-            sieve_reported: false,
+            sieve_reports: SieveReports::default(),
             own_demand: None,
             idle: None,
         }
@@ -158,7 +164,8 @@ impl Writer {
         self.report_totals();
         self.publish_missing_files();
         self.publish_oldest_original(&self.shared.live.latest().live.archive);
-        let end = self.work().and_then(|how| {
+        let begun = self.seal_uploaded_file().and_then(|()| self.sync_archive_end());
+        let end = begun.and_then(|()| self.work()).and_then(|how| {
             let saves = !self.shared.lifecycle.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }
         });
@@ -202,7 +209,8 @@ impl Writer {
         let wait = self.serve_at.since(self.shared.clock.now()).clamp(Duration::ZERO, wait);
         let wait = if self.open.is_empty() { wait } else { wait.min(Duration::from_millis(2)) };
         let has_jobs = !self.replication.is_solo() && self.stores.crawldb.has_jobs();
-        let has_more = has_jobs || self.replication.has_more();
+        let is_scanning = self.stores.crawldb.is_scanning_due(self.shared.clock.now());
+        let has_more = has_jobs || is_scanning || self.replication.has_more();
         let wait = if has_more { Duration::ZERO } else { wait };
         let wait = if self.replication.wants_sync() {
             wait.min(self.next_sync().since(self.shared.clock.now()))
@@ -293,14 +301,18 @@ impl Writer {
         self.replication.route(&mut commit, &mut self.stores.crawldb, now)?;
         let synced_from = self.shared.clock.now();
         commit.archive_periods = self.stores.archive.periods.take_changed();
-        commit.archive_position = Some(self.stores.archive.writer.sync()?.to_bytes().to_vec());
+        let archive_end = self.stores.archive.writer.sync()?;
+        commit.archive_position = Some(archive_end.to_bytes());
         let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
         self.stores.crawldb.apply(&mut commit, now)?;
         let commit = self.write(commit, begun)?;
-        self.stores.archive.on_committed();
+        self.stores.archive.on_committed(archive_end);
         for (page, _) in &commit.pages {
             if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
                 self.stores.duplicates.settle(digest);
+            }
+            if let Some(fingerprint) = &page.fingerprint {
+                self.stores.near.settle(fingerprint);
             }
         }
         self.measure(&commit, begun, stored);
@@ -341,8 +353,10 @@ impl Writer {
     fn report_totals(&mut self) {
         let sieve = self.stores.crawldb.sieve_counts();
         *self.shared.status.totals.lock() = (self.stores.crawldb.totals().clone(), sieve);
+        let inlinks = self.stores.crawldb.inlink_counts();
+        *self.shared.status.inlinks.lock() = inlinks;
         *self.shared.status.recrawl.lock() = self.stores.crawldb.recrawl_progress();
-        self.warn_of_losses(sieve.losses.rate);
+        self.sieve_reports.check(&sieve, &inlinks, &self.shared.settings.state);
     }
 
     /// Appends the records of a commit to the archive, and stores each page's location.
@@ -424,10 +438,22 @@ impl Writer {
             self.synced_at = self.shared.clock.now();
             self.sync_took = self.synced_at.since(begun);
             self.shared.measured.state_sync.observe(self.sync_took);
-            self.stores.archive.on_synced();
+            self.publish_archive_end();
             self.replication.on_synced();
         }
         Ok(())
+    }
+
+    /// Publishes the end of the archive that the last commit covers, which is synced.
+    fn publish_archive_end(&mut self) {
+        let end = self.stores.archive.on_synced();
+        self.shared.archive_end.send_if_modified(|published| {
+            let is_new = published.as_ref() != Some(end);
+            if is_new {
+                *published = Some(end.clone());
+            }
+            is_new
+        });
     }
 
     /// Returns the earliest time of the next sync that other agents wait for.
@@ -476,7 +502,14 @@ impl Writer {
             ),
             Err(error) => return Err(error),
         }
-        self.retry_until_space(|this| Ok(this.stores.disk.sync()?))
+        self.sync_archive_end()
+    }
+
+    /// Syncs the state, and publishes the end of the archive that it covers.
+    fn sync_archive_end(&mut self) -> Result<(), WriterError> {
+        self.retry_until_space(|this| Ok(this.stores.disk.sync()?))?;
+        self.publish_archive_end();
+        Ok(())
     }
 }
 

@@ -146,6 +146,7 @@ mod tests {
             took: Duration::from_millis(210),
             outcome,
             handed_out: crate::messages::HandedOut::default(),
+            signals: None,
             traced: None,
         }
     }

@@ -3,7 +3,7 @@
 use super::body::{Body, Cut, Reader, instant};
 use super::client::After;
 use super::error_kind::failure;
-use super::request_headers::Headers;
+use super::request_headers::{ExtraHeaders, Headers};
 use super::reuse_wait;
 use super::target::RequestTarget;
 use super::{Caps, FetchContext};
@@ -60,7 +60,13 @@ pub(super) enum Answer {
 pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     let (url, ip) = (ask.target.url(), ask.target.address());
     let mut request = reqwest::Request::new(Method::GET, ask.target.parsed().clone());
-    *request.headers_mut() = ask.headers.map(ask.closes(), ask.validators);
+    let signature = context.request_headers.signature(url, ask.began);
+    let extra = ExtraHeaders {
+        close: ask.closes(),
+        validators: ask.validators,
+        signature: signature.as_deref(),
+    };
+    *request.headers_mut() = ask.headers.map(extra);
     let client = context.clients.of(url.host(), ip, ask.after);
     let first_byte = instant(&context.clock, ask.began + context.caps.first_byte);
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
@@ -98,7 +104,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         status: response.status().as_u16(),
         version: response.version(),
         headers: std::mem::take(response.headers_mut()),
-        request_head: ask.headers.request_head(url, ask.closes(), ask.validators),
+        request_head: ask.headers.request_head(url, extra),
         address,
         certificate,
         truncated: body.cut.map(Cut::truncation),

@@ -11,6 +11,14 @@ pub enum FetchError {
         /// Its value.
         value: String,
     },
+    /// Requests cannot be signed.
+    #[error("{setting}: {why}")]
+    Signature {
+        /// Name of the setting that is the cause.
+        setting: &'static str,
+        /// The problem.
+        why: String,
+    },
     /// The HTTP client cannot be built.
     #[error("the HTTP client cannot be set up")]
     Client(#[from] reqwest::Error),

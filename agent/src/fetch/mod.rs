@@ -39,6 +39,7 @@ mod reuse_wait;
 mod robots;
 mod robots_file;
 mod target;
+mod tdm_file;
 #[cfg(test)]
 mod tests;
 mod timings;

@@ -1,11 +1,12 @@
-//! Robots visits: one hop on the way to an origin's robots.txt, and the meaning of the response
-//! (RFC 9309 section 2.3.1).
+//! Robots visits: one hop on the way to an origin's robots.txt, or its TDM file, and the meaning of the
+//! response (RFC 9309 section 2.3.1).
 
 use super::FetchContext;
 use super::client::After;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange};
 use super::retry_after::retry_after;
 use super::target::RequestTarget;
+use super::tdm_file;
 use super::visit_guard::VisitGuard;
 use crate::limits::ROBOTS_SIZE_MAX;
 use crate::messages::{FetchOutcome, Response, RobotsOutcome, Truncation};
@@ -55,7 +56,10 @@ pub(super) async fn run(
     let (_, took) = guard.end(waited);
     guard.signal = signal(&response, guard.ended);
     guard.note_certificate(response.certificate);
-    let found = found(&response, &url, &context.request_headers.agent).await;
+    let found = match guard.rules_found() {
+        Some(rules) => tdm_file::found(&response, &url, &rules),
+        None => found(&response, &url, &context.request_headers.agent).await,
+    };
     guard.answer(found);
     guard.report(None, url, (began, took), FetchOutcome::Response(response));
 }

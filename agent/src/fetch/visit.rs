@@ -168,7 +168,9 @@ fn discard(guard: &VisitGuard, row: Queued, reason: Discard) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::{Finder, LastCapture, LinkKind, PRIORITY_DEFAULT, QueueKey, Revisit};
+    use crate::messages::{
+        Finder, LastCapture, LinkKind, PRIORITY_DEFAULT, QueueKey, RecordPlace, Revisit,
+    };
     use crivello_common::hash::UrlHash;
     use crivello_common::time::Timestamp;
     use crivello_common::url::{Origin, Scheme};
@@ -178,7 +180,12 @@ mod tests {
     #[test]
     fn a_page_whose_capture_is_too_old_is_requested_unconditionally() {
         let at = Timestamp::from_secs(5);
-        let capture = LastCapture { by: AgentId(1), at, status: 200, record: Some((2, 9)) };
+        let capture = LastCapture {
+            by: AgentId(1),
+            at,
+            status: 200,
+            record: Some(RecordPlace::here((2, 9))),
+        };
         let validators = Validators { etag: Some("\"a\"".into()), last_modified: None };
         let revisit = Revisit { capture: Some(capture), validators, ..Revisit::default() };
         let row = Queued {

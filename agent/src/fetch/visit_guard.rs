@@ -13,7 +13,7 @@ use crivello_common::certificate::CertificateStatus;
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::politeness::VisitSignal;
-use crivello_common::robots::Rules;
+use crivello_common::robots::{Rules, SiteSignals};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::net::IpAddr;
@@ -33,6 +33,8 @@ pub(super) struct VisitGuard {
     /// True once the first of them was taken.
     under_way: bool,
     request: Option<RobotsRequest>,
+    /// Signals of the site whose pages are fetched.
+    signals: Option<Arc<SiteSignals>>,
     flight: Option<Flight>,
     /// Number of requests so far.
     pub(super) requests: u32,
@@ -77,6 +79,10 @@ impl VisitGuard {
                 (urls, None, VisitPlan::Pages { rules, requests_max })
             }
         };
+        let signals = match &plan {
+            VisitPlan::Robots(_) => None,
+            VisitPlan::Pages { rules, .. } => rules.signals().cloned(),
+        };
         let guard = Self {
             ended: context.clock.now(),
             context,
@@ -88,6 +94,7 @@ impl VisitGuard {
             rest: urls.into_iter(),
             under_way: false,
             request,
+            signals,
             flight: None,
             requests: 0,
             pages: 0,
@@ -148,6 +155,11 @@ impl VisitGuard {
         self.flight.take().and_then(|flight| flight.row)
     }
 
+    /// Returns the rules that were found before, if the request is for a TDM file.
+    pub(super) fn rules_found(&self) -> Option<Arc<Rules>> {
+        self.request.as_ref().and_then(|request| request.found.clone())
+    }
+
     /// Records the answer to the robots request.
     pub(super) fn answer(&mut self, found: RobotsOutcome) {
         let verified = self.verified;
@@ -183,6 +195,7 @@ impl VisitGuard {
             at,
             took,
             outcome,
+            signals: self.signals.clone(),
             handed_out: self.handed_out,
             traced: None,
         });

@@ -124,6 +124,13 @@ impl Queued {
     pub fn queue(&self) -> QueueKind {
         if self.was_answered() { QueueKind::Again } else { QueueKind::New }
     }
+
+    /// Returns it without its last capture, which is lost or redacted: the next request is unconditional.
+    #[must_use]
+    pub fn without_capture(&self) -> Self {
+        let revisit = self.revisit.as_ref().map(|revisit| Box::new(revisit.without_capture()));
+        Self { revisit, ..self.clone() }
+    }
 }
 
 /// Host that falls due, with the head of its queue.

@@ -8,6 +8,7 @@ use crivello_common::certificate::CertificateStatus;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostKey, UrlHash};
+use crivello_common::robots::SiteSignals;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_html::RobotsTxt;
@@ -35,6 +36,8 @@ pub struct Fetched {
     pub took: Duration,
     /// Result: a response, a failure or a discard.
     pub outcome: FetchOutcome,
+    /// Signals of the site; `None` if it has none, and for a robots.txt.
+    pub signals: Option<Arc<SiteSignals>>,
     /// Scheduling data of the visit that the request belongs to.
     pub handed_out: HandedOut,
     /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).

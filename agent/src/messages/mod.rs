@@ -10,6 +10,7 @@
 //! what to do with it.
 
 mod ack;
+mod archived_pages;
 mod block_and_pause_list;
 mod blocked;
 mod change_signal;
@@ -29,7 +30,9 @@ mod ip_lease_queue;
 mod min_host_delay;
 mod oldest_original;
 mod page;
+mod page_fingerprint;
 mod pending_page;
+mod record_place;
 mod remote_robots;
 mod replica_store;
 mod resolution;
@@ -40,6 +43,7 @@ mod visit;
 mod writer;
 
 pub use ack::{Ack, SeedAnswer};
+pub use archived_pages::ArchivedPages;
 pub use block_and_pause_list::{BlockAndPauseList, Lists};
 pub use blocked::BlockCount;
 pub use change_signal::{ChangeSignal, HostRequest, SignalSource};
@@ -69,7 +73,9 @@ pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
 pub use min_host_delay::MinHostDelay;
 pub use oldest_original::OldestOriginal;
 pub use page::{Page, PageEnd, RevisitData};
+pub use page_fingerprint::PageFingerprint;
 pub use pending_page::PendingPage;
+pub use record_place::RecordPlace;
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
 pub use replica_store::{ExportCursor, OutboxRows, ReplicaStore, RowVisitor};
 pub use resolution::{NameRequest, Resolution, ResolveError, Resolved};

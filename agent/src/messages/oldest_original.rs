@@ -1,6 +1,6 @@
 //! The oldest captures that are referred to: from the writer to the fetchers and the parsers.
 
-use super::LastCapture;
+use super::{LastCapture, RecordPlace};
 use crivello_common::time::Timestamp;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -45,14 +45,15 @@ impl OldestOriginal {
     /// it.
     pub fn permits_capture(&self, capture: &LastCapture) -> bool {
         let is_young = |(file, _)| file >= self.0.file.load(Relaxed);
+        let record = capture.record.and_then(RecordPlace::in_own_archive);
         let missing = self.0.missing.get().map_or(&[][..], Vec::as_slice);
-        if capture.record.is_some_and(|(file, _)| missing.binary_search(&file).is_ok()) {
+        if record.is_some_and(|(file, _)| missing.binary_search(&file).is_ok()) {
             return false;
         }
         match self.0.at.load(Relaxed) {
             0 => true,
             u64::MAX => false,
-            _ => capture.record.is_some_and(is_young),
+            _ => record.is_some_and(is_young),
         }
     }
 }
@@ -70,13 +71,14 @@ mod tests {
             status: 200,
             record,
         };
-        let [own, other] = [Some((3, 99)), None].map(capture);
+        let place = |file| RecordPlace::here((file, 99));
+        let [own, other] = [place(3), place(3).elsewhere()].map(|place| capture(Some(place)));
         let oldest = OldestOriginal::default();
         assert!(oldest.permits_capture(&own) && oldest.permits_capture(&other));
         let gone = OldestOriginal::default();
         gone.set_missing(vec![1, 3, 7]);
         assert!(!gone.permits_capture(&own) && gone.permits_capture(&other));
-        assert!(gone.permits_capture(&capture(Some((4, 99)))));
+        assert!(gone.permits_capture(&capture(Some(place(4)))));
         oldest.set(Timestamp::from_secs(9), 3);
         assert!(oldest.permits_capture(&own) && !oldest.permits_capture(&other));
         assert!(

@@ -1,6 +1,6 @@
 //! A request's result with everything to store: from the parsers to the writer.
 
-use super::{ChangeSignal, Found, Queued, Validators};
+use super::{ChangeSignal, Found, PageFingerprint, Queued, Validators};
 use crate::storage::values::is_success;
 use crivello_archive::WarcRecord;
 use crivello_common::discard::{Discard, DiscardTally};
@@ -27,7 +27,7 @@ pub struct Page {
     pub took: Duration,
     /// Outcome of the request.
     pub end: PageEnd,
-    /// Archive records, complete gzip members, in order. Empty when nothing is archived.
+    /// Archive records, complete gzip members or zstd frames, in order. Empty when nothing is archived.
     pub records: Vec<WarcRecord>,
     /// Links that passed the rules, in the order of the page, without repeats.
     pub links: Vec<Found>,
@@ -39,6 +39,9 @@ pub struct Page {
     pub traced: Option<UrlHash>,
     /// Time of the capture that the record refers to; `None` if it is no `revisit`.
     pub original: Option<Timestamp>,
+    /// Fingerprint of the text; `None` if it is not archived, has none, is an exact duplicate, or
+    /// near-duplicates are not recognized.
+    pub fingerprint: Option<PageFingerprint>,
     /// Data for the next fetch of the URL; `None` if pages are fetched once.
     pub revisit_data: Option<Box<RevisitData>>,
 }

@@ -5,7 +5,7 @@ use super::{Fact, OutboxChange, RoleRows};
 use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
-use crivello_common::view::AgentId;
+use crivello_common::view::LostArchive;
 use std::collections::BTreeSet;
 
 /// Visitor of rows by key and value. Returns true to continue.
@@ -43,6 +43,10 @@ pub struct ExportCursor {
 pub trait ReplicaStore {
     /// Returns the roles.
     fn roles(&mut self) -> &mut dyn RoleRows;
+    /// Returns true if owners count the links to their URLs, so that links are sent also to URLs that are known there.
+    fn counts_inlinks(&self) -> bool {
+        false
+    }
     /// Returns the outbox.
     fn outbox(&self) -> &dyn OutboxRows;
     /// Schedules the hosts of a group. Another agent may have visited them until `taken_over`, so they
@@ -87,5 +91,5 @@ pub trait ReplicaStore {
     /// Returns true while rows are scanned for pages that only a lost archive has.
     fn is_refetching(&self) -> bool;
     /// Adds agents that are gone with their archives. Rows are scanned if there is a new one.
-    fn set_lost_archives(&mut self, lost: &[AgentId]);
+    fn set_lost_archives(&mut self, lost: &[LostArchive]);
 }

@@ -1,5 +1,6 @@
 //! Data for the next fetch of a URL, in the rows of a crawl that comes back to its pages.
 
+use super::RecordPlace;
 use crate::storage::{RowReader, RowWriter};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -46,8 +47,8 @@ pub struct LastCapture {
     pub at: Timestamp,
     /// The HTTP status.
     pub status: u16,
-    /// Serial number of the archive file, and offset of the record in it, if it is archived here.
-    pub record: Option<(u32, u64)>,
+    /// Place of the record in that archive.
+    pub record: Option<RecordPlace>,
 }
 
 /// Validators of a response (RFC 9110 section 8.8), as the server sent them.
@@ -118,10 +119,13 @@ impl Revisit {
         size_of::<Self>() + texts.sum::<usize>()
     }
 
-    /// Returns it as other agents store it: without the place of the record in this agent's archive.
+    /// Returns it as other agents store it.
     #[must_use]
     pub fn elsewhere(&self) -> Self {
-        let capture = self.capture.map(|capture| LastCapture { record: None, ..capture });
+        let capture = self.capture.map(|capture| LastCapture {
+            record: capture.record.map(RecordPlace::elsewhere),
+            ..capture
+        });
         Self { capture, ..self.clone() }
     }
 
@@ -153,8 +157,8 @@ impl Revisit {
         if let Some(LastCapture { by, at, status, .. }) = self.capture {
             w.number(u64::from(by.0)).number(at.0).byte(status_byte(status));
         }
-        if let Some((serial, offset)) = record {
-            w.number(u64::from(serial)).number(offset);
+        if let Some(record) = record {
+            record.write(&mut w);
         }
         for text in [etag, last_modified].into_iter().flatten() {
             w.bytes(text.as_bytes());
@@ -190,7 +194,7 @@ impl Revisit {
             let (by, at) = (AgentId(r.small()?), Timestamp(r.number()?));
             let status = STATUS_MIN + u16::from(r.byte()?);
             let record = match has(HAS_RECORD) {
-                true => Some((r.small()?, r.number()?)),
+                true => Some(RecordPlace::read(&mut r)?),
                 false => None,
             };
             revisit.capture = Some(LastCapture { by, at, status, record });
@@ -257,7 +261,12 @@ mod tests {
             history: Some(PageHistory::first(1.7e9, &FirstHints::default(), &context)),
             content: Some(1 << 63),
             is_list: true,
-            capture: Some(LastCapture { by, at, status: 301, record: Some((16_383, 1 << 30)) }),
+            capture: Some(LastCapture {
+                by,
+                at,
+                status: 301,
+                record: Some(RecordPlace::here((16_383, 1 << 30))),
+            }),
             validators: Validators {
                 etag: Some("W/\"a\"".into()),
                 last_modified: Some("Tue, 14 Nov 2023 22:13:20 GMT".into()),

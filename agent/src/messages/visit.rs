@@ -87,4 +87,7 @@ pub struct RobotsRequest {
     pub hops: u8,
     /// True if all these redirects came over connections with valid certificates.
     pub verified: bool,
+    /// The rules that were found, if the request is the one after it: for the origin's file of TDM rights,
+    /// whose rules are added to them.
+    pub found: Option<Arc<Rules>>,
 }

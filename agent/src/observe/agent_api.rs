@@ -1,16 +1,21 @@
 //! The API of a running member of a cluster: status, explanations, traces, seeds.
 
-use crate::api::{AgentApi, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject};
+use crate::api::{
+    AgentApi, HostsQuery, IndexApi, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
+    TailSource,
+};
 use crate::cluster::{ClusterStatus, InboundMsg};
 use crate::crawldb;
-use crate::messages::{BlockCount, ChangeSignal, HostRequest, LinkKind, SignalSource};
+use crate::messages::{
+    ArchivedPages, BlockCount, ChangeSignal, HostRequest, LinkKind, SignalSource,
+};
 use crate::observe::explain::Explainer;
 use crate::observe::running_agent::RunningAgent;
 use crate::shared::snapshot::snapshot;
 use crate::url_tracing::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
-use crivello_common::view::{AgentId, View};
+use crivello_common::view::{AgentId, LostArchive, View};
 use crivello_proto::{cluster_view, v1};
 use futures_util::FutureExt;
 use std::sync::atomic::AtomicBool;
@@ -78,14 +83,14 @@ impl AgentApi for ControlHandler {
         here.map(|here| here.shared.live.blocks.lock().clone()).unwrap_or_default()
     }
 
-    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
+    fn archived(&self, lost: LostArchive, answer: oneshot::Sender<Option<ArchivedPages>>) {
         let Some(here) = self.agent() else { return };
         let Some(view) = self.status.state().view else { return };
         let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
         let disk = here.disk.clone();
         let count = move |wanted: &dyn Fn() -> bool| {
             let owners = Owners::new(strategy, view).ok()?;
-            crawldb::archived(&disk, by, |group| owners.owner(group) == Some(me), wanted).ok()
+            crawldb::archived(&disk, lost, |group| owners.owner(group) == Some(me), wanted).ok()
         };
         if self.counts.swap(true, Relaxed) {
             return;
@@ -128,6 +133,17 @@ impl AgentApi for ControlHandler {
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
         let explainer = self.explainer.get();
         explainer.map_or_else(Vec::new, |explainer| explainer.fetches(most, failed_only))
+    }
+
+    fn archive(&self) -> Option<TailSource> {
+        let here = self.agent()?;
+        let end = here.shared.archive_end.subscribe();
+        let is_open = end.borrow().is_some();
+        is_open.then(|| TailSource { dir: here.archive.clone(), end })
+    }
+
+    fn index(&self) -> Option<Arc<dyn IndexApi>> {
+        self.agent()?.index.clone()
     }
 
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {

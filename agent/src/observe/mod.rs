@@ -4,7 +4,10 @@
 pub mod agent_api;
 pub mod explain;
 pub mod host_rankings;
+pub mod index;
 pub mod metrics;
 pub mod running_agent;
 pub mod status;
 pub mod trace_export;
+pub mod upload;
+pub mod webhook;

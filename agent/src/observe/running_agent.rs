@@ -1,5 +1,6 @@
 //! The parts of a running member of a cluster that its API reads.
 
+use crate::api::IndexApi;
 use crate::cluster::Inbox;
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::AgentMetrics;
@@ -29,4 +30,6 @@ pub struct RunningAgent {
     pub queues: Arc<SchedulerQueues>,
     pub inbox: Inbox,
     pub meter: AgentMetrics,
+    /// The index of the archive.
+    pub index: Option<Arc<dyn IndexApi>>,
 }

@@ -26,6 +26,7 @@ pub fn report(shared: &Shared, home: &CrawlDir, disk: &Database, seeds: SeedCoun
             pages: totals.pages,
             bytes: totals.bytes,
             duplicates: totals.duplicates,
+            near_duplicates: totals.near_duplicates,
             truncated: totals.truncated,
             robots_fetched: totals.robots,
             urls_seen: totals.seen,
@@ -50,7 +51,7 @@ fn archive_files(dir: &Path) -> Vec<ArchiveFile> {
             let bytes = entry.metadata().ok()?.len();
             Some(ArchiveFile { path: format!("warc/{name}"), bytes })
         })
-        .filter(|file| file.path.ends_with(".warc.gz"))
+        .filter(|file| [".warc.gz", ".warc.zst"].iter().any(|end| file.path.ends_with(end)))
         .collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files

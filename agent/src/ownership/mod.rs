@@ -160,7 +160,7 @@ impl Ownership {
     }
 
     /// Returns true if `tag` makes this agent the authority: it has not been declared dead since.
-    fn is_authority(&self, tag: &GroupRole) -> bool {
+    pub fn is_authority(&self, tag: &GroupRole) -> bool {
         matches!(tag.role, Role::Authority { .. })
             && self.myself().is_some_and(|me| tag.epoch >= me.joined_epoch)
     }

@@ -11,6 +11,7 @@
 //! would refer to nothing. Commits keep the order in which pages are handed over, so a duplicate
 //! waits until its first page has been ([`First`]).
 
+use super::known::KnownPayloads;
 use crate::messages::OldestOriginal;
 use crate::storage::values::ContentRow;
 use crate::storage::{Database, DiskError};
@@ -29,6 +30,7 @@ pub struct Duplicates {
     disk: Arc<Database>,
     on_their_way: DashMap<ContentDigest, (ContentRow, HandedOver), foldhash::fast::RandomState>,
     oldest_original: OldestOriginal,
+    known: KnownPayloads,
 }
 
 /// Result of a look-up of a payload.
@@ -66,8 +68,22 @@ impl Duplicates {
     /// Creates a registry of the payloads on `disk`.
     #[must_use]
     pub fn new(disk: Arc<Database>) -> Self {
-        let (on_their_way, oldest_original) = <_>::default();
-        Self { disk, on_their_way, oldest_original }
+        let (on_their_way, oldest_original, known) = <_>::default();
+        Self { disk, on_their_way, oldest_original, known }
+    }
+
+    /// Adds payloads of earlier crawls.
+    #[must_use]
+    pub fn with_known(self, known: KnownPayloads) -> Self {
+        Self { known, ..self }
+    }
+
+    /// Returns the capture of an earlier crawl with this payload.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn known(&self, payload: &[u8]) -> Result<Option<ContentRow>, DiskError> {
+        self.known.find(payload)
     }
 
     /// Returns the first page with this payload, or claims the payload for this page. Waits while
@@ -110,6 +126,13 @@ impl Duplicates {
     /// Returns the time from which on captures are originals of new revisits.
     pub const fn oldest_original(&self) -> &OldestOriginal {
         &self.oldest_original
+    }
+
+    /// Removes the claim of a page that is not archived. The next one with the payload is the first.
+    pub fn give_up(&self, digest: &ContentDigest, first: First) {
+        let handed_over = first.0.clone();
+        drop(first);
+        self.on_their_way.remove_if(digest, |_, (_, of)| Arc::ptr_eq(of, &handed_over));
     }
 
     /// Removes the claim of `digest`, whose page has been committed.
@@ -217,5 +240,10 @@ mod tests {
             drop(given_up);
             assert!(matches!(next.join().unwrap(), Claim::First(_)));
         });
+        let Claim::First(first) = duplicates.claim([8; 16], AT, "http://c/").unwrap() else {
+            panic!("expected the first claim")
+        };
+        duplicates.give_up(&[8; 16], first);
+        assert!(!duplicates.on_their_way.contains_key(&[8; 16]), "it stays for ever");
     }
 }

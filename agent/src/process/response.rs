@@ -1,23 +1,26 @@
 //! Processing of one result after another, with the same buffers.
 
-use super::duplicates::{Claim, Duplicates, First};
+use super::duplicates::{Duplicates, First};
 use super::links::{LinkRules, Parent};
+use super::near::{NearClaim, NearFinder, NearFinding, NearIndex};
+use super::originals::{Identity, OriginalFinder};
 use super::revisit_data::RevisitDataReader;
 use crate::messages::{
     ChangeSignal, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit, RevisitData,
     SignalSource, WarcRecord,
 };
-use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
-use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder, RevisitReason};
-use crivello_common::config::{Fixed, Live, RecrawlPolicy};
+use crivello_archive::{
+    Capture, CaptureNotes, Digests, OriginalCapture, RecordBuilder, RevisitReason,
+};
+use crivello_common::config::{Fixed, Live, NoArchive, RecrawlPolicy};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::fields::link::ParentRecord;
 use crivello_common::fields::need_main_text;
 use crivello_common::fields::page::{Keep, KeepRule, PageRecord};
-use crivello_common::hash::ContentDigest;
 use crivello_common::identity::KeyedHasher;
-use crivello_common::robots::Rules;
+use crivello_common::robots::{Rules, TDM_FILE};
+use crivello_common::signals::PageSignals;
 use crivello_common::time::Timestamp;
 use crivello_html::{
     ExtractedLink, Language, LinkDates, LinkSource, ListSummary, ParseInput, ParsedPage, Parser,
@@ -57,6 +60,17 @@ pub struct Processed {
     pub revisit_data: Option<Box<RevisitData>>,
     /// Set if the result is the first with its payload: duplicates wait until it is handed over.
     pub first: Option<First>,
+    /// Set if the text has a fingerprint: later pages find it.
+    pub near: Option<NearClaim>,
+}
+
+/// The earlier pages to which a page may refer, shared by the parser threads.
+#[derive(Clone, Debug)]
+pub struct EarlierPages {
+    /// Payloads of exact duplicates.
+    pub duplicates: Arc<Duplicates>,
+    /// Fingerprints of near-duplicates.
+    pub near: Arc<NearIndex>,
 }
 
 impl Processed {
@@ -74,6 +88,7 @@ impl Processed {
             original: None,
             revisit_data: None,
             first: None,
+            near: None,
         }
     }
 }
@@ -81,13 +96,15 @@ impl Processed {
 /// Processor of results, with buffers.
 pub struct ResponseProcessor {
     fixed: Arc<Fixed>,
-    hasher: KeyedHasher,
     rules: RulesInForce,
-    duplicates: Arc<Duplicates>,
+    originals: OriginalFinder,
+    near: NearFinder,
     /// True if sitemaps are fetched.
     sitemaps: bool,
     /// Rule of `pages.keep`; `None` if all pages are archived.
     keep: Option<KeepRule>,
+    /// True if pages with `noarchive` are not archived.
+    drops_noarchive: bool,
     /// Reader of the data for the next fetch; `None` if pages are fetched once.
     revisit_data: Option<RevisitDataReader>,
     /// True if dates of sitemaps and feeds report changes of other pages.
@@ -104,19 +121,20 @@ impl ResponseProcessor {
         live: &Live,
         hasher: KeyedHasher,
         rules: RulesInForce,
-        duplicates: Arc<Duplicates>,
+        EarlierPages { duplicates, near }: EarlierPages,
     ) -> Self {
         let mut processor = Self {
             parser: Parser::new(&fixed, live),
             records: RecordBuilder::new(&fixed.store),
             sitemaps: live.links.sitemaps,
             keep: None,
+            drops_noarchive: false,
             revisit_data: None,
             takes_signals: false,
+            originals: OriginalFinder::new(hasher, duplicates, &fixed.store),
+            near: NearFinder::new(near),
             fixed,
-            hasher,
             rules,
-            duplicates,
         };
         processor.set_keep(live);
         processor
@@ -133,8 +151,10 @@ impl ResponseProcessor {
     fn set_keep(&mut self, live: &Live) {
         // It was checked with the other settings.
         self.keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
+        self.drops_noarchive = live.pages.noarchive == NoArchive::Drop;
         self.revisit_data = RevisitDataReader::new(live);
         self.takes_signals = live.recrawl.policy == RecrawlPolicy::Adaptive;
+        self.near.setting = live.pages.near_duplicates;
         self.parser.collect_main_text(need_main_text(live));
     }
 
@@ -170,10 +190,13 @@ impl ResponseProcessor {
                     charset: None,
                     keep: Keep::Archive,
                     revisit_data: None,
+                    notes: CaptureNotes::default(),
+                    near: NearFinding::default(),
                 }
             }
         };
-        let Parsed { mut links, mut discards, mut dates, charset, keep, revisit_data } = parsed;
+        let Parsed { mut links, mut discards, mut dates, charset, keep, .. } = parsed;
+        let Parsed { revisit_data, mut notes, mut near, .. } = parsed;
         if keep == Keep::Drop {
             links.clear();
             dates.clear();
@@ -181,17 +204,24 @@ impl ResponseProcessor {
         let signals = self.change_signals(fetched, &links, &dates);
         if keep != Keep::Archive {
             discards.count(Discard::NotArchived);
+            if let Some(identity) = near.identity.take() {
+                self.originals.give_up(identity);
+            }
             let rest = not_archived(response, links);
             return Processed { discards, dates, signals, charset, revisit_data, ..rest };
         }
         let capture = capture(fetched, response);
         let digests = Digests::of(&capture, self.fixed.store.digest);
-        let (digest, original, first) = self.identify(fetched, response);
+        near.add_to(&mut notes);
+        let identity = near.identity.take();
+        let identity = identity.unwrap_or_else(|| self.originals.identify(fetched, response));
+        let Identity { digest, original, is_known, first } = identity;
         let reason = RevisitReason::SamePayload;
         let original_capture =
             original.as_ref().map(|o| OriginalCapture { url: &o.url, at: o.at, reason });
         let outlinks = links.iter().map(|link| link.url.as_str());
-        let records = self.records.build(&capture, &digests, original_capture.as_ref(), outlinks);
+        let records =
+            self.records.build(&capture, &digests, original_capture.as_ref(), outlinks, notes);
         let end = PageEnd::Response {
             status: response.status,
             bytes: response.body.len() as u64,
@@ -199,7 +229,8 @@ impl ResponseProcessor {
             duplicate: original.is_some(),
             truncated: response.truncated.is_some(),
         };
-        let original = original.map(|original| original.at);
+        // The periods of this archive keep nothing for a capture of another one.
+        let original = original.filter(|_| !is_known).map(|original| original.at);
         Processed {
             end,
             records,
@@ -211,6 +242,7 @@ impl ResponseProcessor {
             original,
             revisit_data,
             first,
+            near: near.claim,
         }
     }
 
@@ -255,12 +287,14 @@ impl ResponseProcessor {
         };
         let reader = self.revisit_data.as_ref();
         let revisit_data = reader.map(|reader| reader.read_not_modified(response, revisit));
+        let input = parse_input(fetched, response, LinkKind::Page);
+        let notes = notes(fetched, self.parser.parse(input).signals);
         let capture = capture(fetched, response);
         let records = revisit.capture.map_or_else(Vec::new, |last| {
             let reason = RevisitReason::NotModified;
             let original = OriginalCapture { url: fetched.url.as_str(), at: last.at, reason };
             let digests = Digests::of(&capture, self.fixed.store.digest);
-            self.records.build(&capture, &digests, Some(&original), std::iter::empty())
+            self.records.build(&capture, &digests, Some(&original), std::iter::empty(), notes)
         });
         let original = revisit.capture.map(|last| last.at);
         let revisit_data = revisit_data.map(Box::new);
@@ -268,32 +302,42 @@ impl ResponseProcessor {
     }
 
     fn links(&mut self, fetched: &Fetched, response: &Response, parent: Parent<'_>) -> Parsed {
-        let page = self.parser.parse(ParseInput {
-            url: &fetched.url,
-            status: response.status,
-            headers: &response.headers,
-            body: &response.body,
-            kind: parent.kind,
-            at: fetched.at,
-        });
+        let mut page = self.parser.parse(parse_input(fetched, response, parent.kind));
+        let signals = std::mem::take(&mut page.signals);
+        let (noindex, noarchive) = (signals.robots.noindex(), signals.robots.noarchive());
+        let notes = notes(fetched, signals);
+        let keep = match self.drops_noarchive && noarchive {
+            true => Keep::Parse,
+            false => Keep::Archive,
+        };
         let language = page.main_text.map_or(Language::UNKNOWN, |text| text.language);
         let language = language.as_str();
         let text_length = page.main_text.map_or(0, |text| text.chars as u64);
+        let mut near = self.near.find(fetched, response, page.main_text.as_ref(), &self.originals);
         let n_links = page.links.len();
         let record = ParentRecord { n_links, text_length, language, ..parent.page };
         let parent = Parent { page: record, ..parent };
         let rules = self.rules.load();
         let (links, mut discards, dates) = match &page.list {
             Some(list) => entries(&page, list, parent, &rules),
+            None if near.skips_links() => {
+                let mut discards = DiscardTally::default();
+                discards.add(Discard::NearDuplicate, n_links as u64);
+                (Vec::new(), discards, Vec::new())
+            }
             None => {
                 let (links, discards) = rules.collect(&page.base, page.links.clone(), parent);
                 (links, discards, Vec::new())
             }
         };
         discards.add(Discard::TooManyLinks, page.links_over);
+        let is_whole = response.truncated.is_none() && page.links_over == 0;
+        if is_whole && !near.skips_links() && (n_links == 0 || !links.is_empty()) {
+            near.follow_links();
+        }
         if self.keep.is_none() && self.revisit_data.is_none() {
-            let (charset, keep) = (page.charset, Keep::Archive);
-            return Parsed { links, discards, dates, charset, keep, revisit_data: None };
+            let (charset, revisit_data) = (page.charset, None);
+            return Parsed { links, discards, dates, charset, keep, revisit_data, notes, near };
         }
         let media = media_type(&response.headers);
         let record = PageRecord {
@@ -303,10 +347,12 @@ impl ResponseProcessor {
             media: &media,
             bytes: response.body.len() as u64,
             is_truncated: response.truncated.is_some(),
+            is_near_duplicate: near.is_near_duplicate(),
             charset: page.charset.unwrap_or_default(),
             title: page.title.unwrap_or_default(),
             n_links: links.len(),
-            noindex: page.noindex,
+            noindex,
+            noarchive,
             nofollow: page.page_nofollow,
             text_length,
             language,
@@ -315,12 +361,14 @@ impl ResponseProcessor {
         let revisit_data = reader.map(|reader| {
             reader.read(response, &record, page.main_text.as_ref(), page.list.is_some())
         });
-        let keep = self.keep.as_ref().map_or(Keep::Archive, |rule| {
+        let by_rule = self.keep.as_ref().map_or(Keep::Archive, |rule| {
             rule.keep(&record).ok().flatten().unwrap_or_else(|| {
                 discards.count(Discard::KeepFailed);
                 Keep::Archive
             })
         });
+        // The values are in the order of how much is done.
+        let keep = keep.max(by_rule);
         Parsed {
             links,
             discards,
@@ -328,13 +376,16 @@ impl ResponseProcessor {
             charset: page.charset,
             keep,
             revisit_data: revisit_data.map(Box::new),
+            notes,
+            near,
         }
     }
 
     /// Returns the sitemaps that a robots.txt names, as if a seed linked to them. They are read from
     /// the same text as the rules.
     fn sitemaps(&self, fetched: &Fetched, response: &Response) -> (Vec<Found>, DiscardTally) {
-        let wanted = self.sitemaps && matches!(response.status, 200..=299);
+        let is_tdm_file = fetched.url.path() == TDM_FILE;
+        let wanted = self.sitemaps && matches!(response.status, 200..=299) && !is_tdm_file;
         let file = wanted.then(|| response.robots_txt()).flatten();
         let text = file.and_then(crivello_html::RobotsTxt::text);
         let (Some(text), Ok(base)) = (text, url::Url::parse(fetched.url.as_str())) else {
@@ -354,46 +405,9 @@ impl ResponseProcessor {
         let parent = Parent { page, group, kind, depth: 0, redirects: 0, is_redirect };
         self.rules.load().collect(&base, hrefs, parent)
     }
-
-    /// Returns the payload's digest, if duplicates of it are recognized; the page that was archived
-    /// with it before; and the claim, if this page is the first.
-    fn identify(
-        &self,
-        fetched: &Fetched,
-        response: &Response,
-    ) -> (Option<ContentDigest>, Option<ContentRow>, Option<First>) {
-        let whole = response.status == 200
-            && response.truncated.is_none()
-            && !response.body.is_empty()
-            && fetched.row.is_some();
-        if !whole || !self.fixed.store.revisits {
-            return (None, None, None);
-        }
-        let digest = self.hasher.content(&response.body);
-        match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
-            Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
-            // Another revisit of a record that is not there, or not for long, would be worth nothing.
-            Ok(Claim::Duplicate(of)) if self.is_lost_capture(fetched, &of) => (None, None, None),
-            Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),
-            Ok(Claim::Unreferable) => (None, None, None),
-            Err(error) => {
-                tracing::warn!(%error, "cannot check a page for duplicates; archiving it in full");
-                (None, None, None)
-            }
-        }
-    }
-
-    /// Returns true if the original of a duplicate is the last capture of the page itself, to which no new
-    /// revisit may refer.
-    fn is_lost_capture(&self, fetched: &Fetched, original: &ContentRow) -> bool {
-        let revisit = fetched.row.as_ref().and_then(|row| row.revisit.as_ref());
-        let capture = revisit.and_then(|revisit| revisit.capture);
-        let oldest = self.duplicates.oldest_original();
-        capture.is_some_and(|last| last.at == original.at && !oldest.permits_capture(&last))
-    }
 }
 
-/// What the body of a response yields.
+/// The result of reading the body of a response.
 struct Parsed {
     links: Vec<Found>,
     discards: DiscardTally,
@@ -401,6 +415,31 @@ struct Parsed {
     charset: Option<&'static str>,
     keep: Keep,
     revisit_data: Option<Box<RevisitData>>,
+    notes: CaptureNotes,
+    near: NearFinding,
+}
+
+fn parse_input<'a>(fetched: &'a Fetched, response: &'a Response, kind: LinkKind) -> ParseInput<'a> {
+    ParseInput {
+        url: &fetched.url,
+        status: response.status,
+        headers: &response.headers,
+        body: &response.body,
+        kind,
+        at: fetched.at,
+    }
+}
+
+/// Returns notes of the signals of a response and its site.
+fn notes(fetched: &Fetched, mut signals: PageSignals) -> CaptureNotes {
+    if let Some(of_site) = &fetched.signals {
+        of_site.add_to(fetched.url.path_and_query(), &mut signals);
+    }
+    let fields = signals.fields();
+    let mut members = fields.clone();
+    // A member has one value: the first.
+    members.dedup_by_key(|(name, _)| *name);
+    CaptureNotes { fields, members }
 }
 
 /// Returns what is known of a page if the server called it unmodified, as it was asked.

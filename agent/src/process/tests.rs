@@ -2,15 +2,17 @@
 
 use super::duplicates::Duplicates;
 use super::links::LinkRules;
-use super::{Processed, ResponseProcessor};
+use super::near::NearIndex;
+use super::{EarlierPages, Processed, ResponseProcessor};
 use crate::messages::{
     FetchOutcome, Fetched, Finder, HandedOut, LinkKind, QueueKey, Queued, Response,
 };
 use crate::storage::Database;
 use arc_swap::ArcSwap;
-use crivello_common::config::Settings;
+use crivello_common::config::{NoArchive, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::identity::KeyedHasher;
+use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::net::Ipv4Addr;
@@ -30,10 +32,25 @@ fn process_with(
     body: &str,
     change: impl FnOnce(&mut Settings),
 ) -> Processed {
+    process_on(None, kind, content_type, body, change)
+}
+
+/// Processes a page of a site with this robots.txt.
+fn process_on(
+    robots: Option<&str>,
+    kind: LinkKind,
+    content_type: &'static str,
+    body: &str,
+    change: impl FnOnce(&mut Settings),
+) -> Processed {
+    let robots = robots.map(|robots| Rules::parse(robots.as_bytes(), "crivello"));
     let dir = tempfile::tempdir().unwrap();
     let mut settings = Settings::default();
     change(&mut settings);
     let disk = Database::open(dir.path(), true, &settings.fixed.state).unwrap();
+    let disk = Arc::new(disk);
+    let duplicates = Arc::new(Duplicates::new(disk.clone()));
+    let near = Arc::new(NearIndex::new(disk, 4, dir.path().join("warc")));
     let hasher = KeyedHasher::with_public_key();
     let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
     let mut processor = ResponseProcessor::new(
@@ -41,7 +58,7 @@ fn process_with(
         &settings.live,
         hasher,
         Arc::new(ArcSwap::from_pointee(rules)),
-        Arc::new(Duplicates::new(Arc::new(disk))),
+        EarlierPages { duplicates, near },
     );
     let url = CrawlUrl::parse("http://a.test/sitemap.xml").unwrap();
     let mut headers = http::HeaderMap::new();
@@ -78,6 +95,7 @@ fn process_with(
         took: Duration::ZERO,
         outcome: FetchOutcome::Response(Box::new(response)),
         handed_out: HandedOut::default(),
+        signals: robots.and_then(|rules| rules.signals().cloned()),
         traced: None,
     })
 }
@@ -185,5 +203,53 @@ fn directives_of_a_page_decide_whether_it_is_kept() {
         let processed = process_with(LinkKind::Page, "text/html", &body(content), change);
         let kept = (!processed.records.is_empty(), processed.links.len());
         assert_eq!(kept, (is_archived, n_links), "{content}");
+    }
+}
+
+/// Returns the notes of the record, as `name=value`; `None` if nothing is archived.
+fn notes(processed: &Processed) -> Option<Vec<String>> {
+    let index = processed.records.first()?.index.as_ref()?;
+    Some(index.notes.iter().map(|(name, value)| format!("{name}={value}")).collect())
+}
+
+#[test]
+fn signals_of_the_page_and_its_site_are_noted() {
+    let robots = "User-agent: *\nContent-Usage: /sitemap train-ai=n\nContent-Signal: search=yes\n\
+        License: http://a.test/l\n";
+    let page = "<meta name=robots content=noarchive><a href=/x>";
+    let with = |robots, page| process_on(robots, LinkKind::Page, "text/html", page, |_| {});
+    let processed = with(Some(robots), page);
+    let of_site = ["usageTrainAi=disallow", "signalSearch=yes", "license=http://a.test/l"];
+    assert_eq!(notes(&processed).unwrap(), [&["robots=noarchive"], &of_site[..]].concat());
+    assert_eq!(notes(&with(Some(robots), "")).unwrap(), of_site);
+    assert_eq!(notes(&with(None, page)).unwrap(), ["robots=noarchive"]);
+    let unsigned = with(Some("User-agent: *\nDisallow: /y\n"), "<a href=/x>");
+    assert_eq!(notes(&unsigned).unwrap(), [""; 0]);
+    assert_eq!(unsigned.records.len(), 2, "a metadata record without notes");
+}
+
+#[test]
+fn pages_with_noarchive_are_dropped_on_demand_and_their_links_are_followed() {
+    let page = "<meta name=robots content=noarchive><a href=/x>";
+    let with = |noarchive, keep: &str, page| {
+        process_with(LinkKind::Page, "text/html", page, |settings| {
+            settings.live.pages.noarchive = noarchive;
+            keep.clone_into(&mut settings.live.pages.keep);
+        })
+    };
+    let dropped = with(NoArchive::Drop, "", page);
+    assert_eq!((notes(&dropped), dropped.links.len()), (None, 1));
+    assert_eq!(discards(&dropped), [(Discard::NotArchived, 1)]);
+    assert!(notes(&with(NoArchive::Note, "", page)).is_some());
+    assert!(notes(&with(NoArchive::Drop, "", "<a href=/x>")).is_some());
+    // The stricter of the two settings holds.
+    for (keep, is_archived, n_links) in [
+        ("\"archive\"", false, 1),
+        ("\"drop\"", false, 0),
+        ("page.noarchive ? \"drop\" : \"archive\"", false, 0),
+    ] {
+        let processed = with(NoArchive::Drop, keep, page);
+        let found = (notes(&processed).is_some(), processed.links.len());
+        assert_eq!(found, (is_archived, n_links), "{keep}");
     }
 }

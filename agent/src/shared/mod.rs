@@ -14,9 +14,11 @@ pub mod status;
 
 use crate::crawldb::{SieveCounts, Totals};
 use crate::url_tracing::Tracer;
+use crivello_archive::ArchivePosition;
 use crivello_common::config::{Fixed, RecrawlPolicy, Settings};
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::{Clock, Timestamp};
+use crivello_common::uploads::UploadStatus;
 use fetch_deadline::FetchDeadline;
 use lifecycle::Lifecycle;
 use live_settings::LiveSettings;
@@ -26,6 +28,7 @@ use pipeline::PipelineBudget;
 use recrawl::RecrawlBudget;
 use status::CrawlStatus;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Shared state of one crawl, by purpose. Each engine uses the parts that it needs.
 #[derive(Clone, Debug)]
@@ -54,6 +57,11 @@ pub struct Shared {
     pub measured: Arc<Measurements>,
     /// Receiver of the spans of traced URLs.
     pub tracer: Arc<Tracer>,
+    /// End of the archive that synced commits cover: nothing before it is ever written anew. `None` before the
+    /// writer has started.
+    pub archive_end: Arc<watch::Sender<Option<ArchivePosition>>>,
+    /// Copies of the archive in an object store.
+    pub uploads: watch::Sender<UploadStatus>,
 }
 
 impl Shared {
@@ -82,6 +90,8 @@ impl Shared {
             fetch_deadline: Arc::default(),
             measured: Arc::default(),
             tracer: Tracer::new(crawl_id, hasher, &settings.fixed.telemetry, now).into(),
+            archive_end: Arc::default(),
+            uploads: watch::Sender::default(),
             settings: settings.fixed.clone().into(),
         }
     }

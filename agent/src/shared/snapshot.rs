@@ -5,7 +5,7 @@ use super::idle_times::IdleReason;
 use crate::limits::PIPELINE_PAGES_MAX;
 use crate::progress::{Evidence, HostGauges};
 use crivello_common::time::millis;
-use crivello_proto::v1::{Bottleneck, Progress};
+use crivello_proto::v1::{Bottleneck, Progress, UploadProgress};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Returns the state of a crawl at this moment.
@@ -73,7 +73,22 @@ pub fn snapshot(shared: &Shared) -> Progress {
         bottleneck: bottleneck.into(),
         bottleneck_delay_ms: delay.map_or(0, millis),
         recrawl,
+        uploads: uploads(shared),
     }
+}
+
+fn uploads(shared: &Shared) -> Option<UploadProgress> {
+    let status = shared.uploads.borrow();
+    let problem = status.problem.as_ref();
+    (!shared.settings.upload.url.is_empty()).then(|| UploadProgress {
+        files_waiting: status.files_waiting,
+        bytes_waiting: status.bytes_waiting,
+        files_stored: status.files_stored,
+        bytes_stored: status.bytes_stored,
+        failures: status.failures,
+        problem: problem.map(|(_, problem)| problem.clone()),
+        failing_ms: problem.map(|(since, _)| millis(shared.clock.now().since(*since))),
+    })
 }
 
 /// Returns the reason why the scheduler has nothing to hand out at this moment.

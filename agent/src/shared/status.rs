@@ -1,6 +1,6 @@
 //! The state of a run, as its engines last reported it.
 
-use crate::crawldb::{SieveCounts, Totals};
+use crate::crawldb::{InlinkCounts, SieveCounts, Totals};
 use crate::explain::RecentFetches;
 use crate::workbench::WorkbenchStats;
 use crivello_proto::v1::RecrawlProgress;
@@ -45,6 +45,8 @@ pub struct CrawlStatus {
     pub recent: RecentFetches,
     /// Totals of the crawl and of its sieve, as of the last commit. Set by the writer.
     pub totals: Mutex<(Totals, SieveCounts)>,
+    /// Counts of links, as of the last commit. Set by the writer.
+    pub inlinks: Mutex<InlinkCounts>,
     /// Pages that are fetched again. Set by the writer.
     pub recrawl: Mutex<Option<RecrawlProgress>>,
     /// Statistics of the workbench, renewed by the scheduler.

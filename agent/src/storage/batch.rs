@@ -12,11 +12,18 @@ pub struct Batch {
     bytes: Vec<u8>,
 }
 
-/// A change of one row: its key, and its value unless the row is deleted.
+/// A change of one row.
 struct Change {
     family: Family,
     key: Range<usize>,
-    value: Option<Range<usize>>,
+    action: Action,
+}
+
+enum Action {
+    Put(Range<usize>),
+    /// Appends to the value, by the merge operator of the family.
+    Append(Range<usize>),
+    Delete,
 }
 
 impl Batch {
@@ -37,9 +44,19 @@ impl Batch {
 
     /// Adds a row, or its deletion without a value.
     pub fn change(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) {
-        let change =
-            Change { family, key: self.keep(key), value: value.map(|value| self.keep(value)) };
-        self.changes.push(change);
+        let action = value.map_or(Action::Delete, |value| Action::Put(self.keep(value)));
+        self.add(family, key, action);
+    }
+
+    /// Adds entries to the list of a key of `near`.
+    pub fn append(&mut self, key: &[u8], entries: &[u8]) {
+        let action = Action::Append(self.keep(entries));
+        self.add(Family::Near, key, action);
+    }
+
+    fn add(&mut self, family: Family, key: &[u8], action: Action) {
+        let key = self.keep(key);
+        self.changes.push(Change { family, key, action });
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
@@ -59,9 +76,11 @@ impl Batch {
         for changes in changes.chunk_by(|(_, a), (_, b)| a.family == b.family) {
             let of = family(changes[0].1.family);
             for (_, change) in changes {
-                match &change.value {
-                    Some(value) => batch.put_cf(of, key(change), &self.bytes[value.clone()]),
-                    None => batch.delete_cf(of, key(change)),
+                let bytes = |range: &Range<usize>| &self.bytes[range.clone()];
+                match &change.action {
+                    Action::Put(value) => batch.put_cf(of, key(change), bytes(value)),
+                    Action::Append(more) => batch.merge_cf(of, key(change), bytes(more)),
+                    Action::Delete => batch.delete_cf(of, key(change)),
                 }
             }
         }

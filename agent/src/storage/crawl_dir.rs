@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
-const FORMAT: u32 = 13;
+const FORMAT: u32 = 17;
 /// Number of further attempts to open a directory that is in use, and the pause between two of them.
 const OPEN_TRIES: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
@@ -88,6 +88,19 @@ fn check_owner(dir: &Path, disk: &Database, disk_id: u64) -> Result<(), OpenErro
     }
 }
 
+/// Reads the settings of the crawl in a directory, as of its last run.
+///
+/// # Errors
+/// [`OpenError::Refused`] if there is no crawl; another error if the settings are damaged.
+pub fn read_settings(dir: &Path) -> Result<Settings, OpenError> {
+    let path = dir.join(SETTINGS_FILE);
+    let text = fs::read_to_string(&path).map_err(|e| {
+        refused(format!("{} holds no crawl: {}: {e}", dir.display(), path.display()))
+    })?;
+    Settings::from_toml(&path.display().to_string(), &text)
+        .map_err(|errors| OpenError::Broken(errors.to_string()))
+}
+
 /// Opens the directory of a crawl that is not running for reading; changes nothing. Returns its
 /// settings, its hashes and its state.
 ///
@@ -95,12 +108,7 @@ fn check_owner(dir: &Path, disk: &Database, disk_id: u64) -> Result<(), OpenErro
 /// [`OpenError::Refused`] if there is no crawl or it is running; another error if the state or the
 /// key is damaged.
 pub fn open_read_only(dir: &Path) -> Result<(Settings, KeyedHasher, Database), OpenError> {
-    let path = dir.join(SETTINGS_FILE);
-    let text = fs::read_to_string(&path).map_err(|e| {
-        refused(format!("{} holds no crawl: {}: {e}", dir.display(), path.display()))
-    })?;
-    let settings = Settings::from_toml(&path.display().to_string(), &text)
-        .map_err(|errors| OpenError::Broken(errors.to_string()))?;
+    let settings = read_settings(dir)?;
     let disk = match Database::open_read_only(&dir.join("state"), &settings.fixed.state) {
         Ok(disk) => disk,
         Err(DiskError::InUse { .. }) => {
@@ -347,7 +355,10 @@ impl CrawlDir {
     }
 
     /// Writes `crawl.toml` completely or not at all, also if the power is cut.
-    fn write_settings(&self, settings: &Settings) -> Result<(), OpenError> {
+    ///
+    /// # Errors
+    /// [`OpenError`] if the disk fails.
+    pub fn write_settings(&self, settings: &Settings) -> Result<(), OpenError> {
         let path = self.dir.join(SETTINGS_FILE);
         let text = format!(
             "# The settings of the crawl in this directory, as of its last run.\n{}",

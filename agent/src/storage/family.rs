@@ -12,12 +12,14 @@ pub enum Family {
     Due,
     Groups,
     Content,
+    Known,
+    Near,
     Outbox,
     Meta,
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Seen,
         Self::Frontier,
         Self::Hosts,
@@ -26,6 +28,8 @@ impl Family {
         Self::Due,
         Self::Groups,
         Self::Content,
+        Self::Known,
+        Self::Near,
         Self::Outbox,
         Self::Meta,
     ];
@@ -40,6 +44,8 @@ impl Family {
             Self::Due => "due",
             Self::Groups => "groups",
             Self::Content => "content",
+            Self::Known => "known",
+            Self::Near => "near",
             Self::Outbox => "outbox",
             Self::Meta => "meta",
         }

@@ -15,6 +15,8 @@
 //! | `due` | time(8) group(8) url(8) | empty; each finished URL that is to be queued again, at that time |
 //! | `groups` | group(8) | [`GroupState`]: the agent's role, and whether the group is open; a group without a row is open |
 //! | `content` | payload digest(16) | time(8), URL: the page that was archived first with this payload |
+//! | `known` | payload digest(20 or 32) | time(8), URL: a capture that an index of an earlier crawl lists |
+//! | `near` | table(1) bits(4) | a list of [`near::NearEntry`]: the pages whose fingerprints have these bits in the places of the table |
 //! | `outbox` | kind(1) agent(4) seq(8) | facts not yet acknowledged by that agent ([`facts`]), and the pages that wait for it |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
 //!
@@ -35,6 +37,7 @@ pub mod group_row;
 mod group_state;
 pub mod keys;
 mod lock;
+pub mod near;
 mod outbox;
 pub mod values;
 

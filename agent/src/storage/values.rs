@@ -2,8 +2,8 @@
 
 use super::{DiskError, Family, MALFORMED, Row, RowReader, RowWriter};
 use crate::messages::{
-    Finder, HostClass, HostScore, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind, Queued, Revisit,
-    RobotsRecord, SchedulePlace, read_seconds,
+    Finder, HostClass, HostScore, LinkKind, PRIORITY_DEFAULT, QueueKey, QueueKind, Queued,
+    RecordPlace, Revisit, RobotsRecord, SchedulePlace, read_seconds,
 };
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -154,9 +154,9 @@ pub enum UrlOutcome {
         at: Timestamp,
         /// The HTTP status.
         status: u16,
-        /// Serial number of the archive file, and offset of the record in it, if it is archived
-        /// here.
-        record: Option<(u32, u64)>,
+        /// Place of the record, if the page is archived: in the archive of the agent of `page`, or else of
+        /// this one.
+        record: Option<RecordPlace>,
         /// In a crawl by many agents, or one that comes back to its pages: the agent that has the page
         /// in its archive, and the data to fetch it again.
         page: Option<Arc<FinishedUrl>>,
@@ -203,8 +203,8 @@ impl UrlOutcome {
                 let first = if page.is_some() { FETCHED_BY } else { 0 };
                 w.byte(first + u8::from(record.is_some()));
                 w.number(at.as_secs()).number(u64::from(*status));
-                if let Some((serial, offset)) = *record {
-                    w.number(u64::from(serial)).number(offset);
+                if let Some(record) = record {
+                    record.write(&mut w);
                 }
                 if let Some(page) = page {
                     page.write(&mut w);
@@ -268,7 +268,7 @@ impl UrlOutcome {
                 at: read_seconds(&mut r)?,
                 status: r.small()?,
                 record: match tag == 1 || tag == FETCHED_BY + 1 {
-                    true => Some((r.small()?, r.number()?)),
+                    true => Some(RecordPlace::read(&mut r)?),
                     false => None,
                 },
                 page: read_page(&mut r, tag >= FETCHED_BY)?,
@@ -490,6 +490,18 @@ impl ContentRow {
     /// Encodes the value.
     pub fn encode(&self) -> Vec<u8> {
         [&self.at.0.to_be_bytes()[..], self.url.as_bytes()].concat()
+    }
+}
+
+/// A row of `known`: a capture that an index of an earlier crawl lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownRow(pub ContentRow);
+
+impl Row for KnownRow {
+    const FAMILY: Family = Family::Known;
+
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
+        ContentRow::read(r).map(Self)
     }
 }
 

@@ -191,6 +191,7 @@ mod tests {
             took,
             outcome,
             handed_out,
+            signals: None,
             traced: None,
         }
     }

@@ -3,13 +3,14 @@
 
 use super::Workbench;
 use super::hosts::HostPhase;
-use super::robots::{PendingRedirect, learn, next_hop, request_of_agent};
+use super::robots::{PendingRedirect, learn, next_hop, request_of_agent, tdm_request};
 use crate::messages::{RobotsAnswer, RobotsOutcome, RobotsRequest, ToFrontier};
 use crivello_common::hash::HostKey;
 use crivello_common::robots::{follows_redirect, is_robots_in_scope};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin, Scheme};
 use std::iter;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A robots.txt that waits longer than this for visits to other hosts counts as unreachable.
@@ -59,10 +60,11 @@ impl Workbench {
         let RobotsAnswer { request, found, verified } = answer;
         let key = self.hosts[at].key;
         let queue = self.hosts[at].robots_queue.as_mut();
-        let others = queue.map_or(Vec::new(), |queue| queue.take_requests_for(&request.url));
+        let others = queue.map_or(Vec::new(), |queue| queue.take_requests_like(&request));
         // Another agent that is redirected may ask for the target next.
         let serves_others = others.iter().any(|other| other.for_host != key);
-        if serves_others || request.for_host != key || request.hops > 0 {
+        let is_robots_txt = request.found.is_none();
+        if is_robots_txt && (serves_others || request.for_host != key || request.hops > 0) {
             self.robots_cache.keep(&request.url, &found, verified, now);
         }
         for request in iter::once(request).chain(others) {
@@ -84,7 +86,9 @@ impl Workbench {
         now: Timestamp,
     ) {
         match found {
-            RobotsOutcome::Redirect(url) => self.redirect(request, url, verified, now),
+            RobotsOutcome::Redirect(url) if request.found.is_none() => {
+                self.redirect(request, url, verified, now);
+            }
             _ => self.finish_request(request, found, verified, now),
         }
     }
@@ -135,7 +139,8 @@ impl Workbench {
         }
     }
 
-    /// Ends a request: records the final answer for the host that it was for.
+    /// Ends a request: records the final answer for the host that it was for, or sends the request for its
+    /// TDM file first.
     fn finish_request(
         &mut self,
         request: &RobotsRequest,
@@ -149,7 +154,27 @@ impl Workbench {
         if let Some(queue) = self.hosts[id].robots_queue.as_mut() {
             queue.away = queue.away.filter(|away| away.origin != request.for_origin);
         }
-        self.record_robots(id, request.for_origin, found, request.verified && verified, now);
+        let host = &mut self.hosts[id];
+        if self.fixed.fetch.tdmrep
+            && let Some(next) = tdm_request(request, found, verified)
+        {
+            host.robots_queue.get_or_insert_default().requests.push_front(next);
+            return self.wake_host(id, now);
+        }
+        match (&request.found, found) {
+            (None, _) => {
+                let verified = request.verified && verified;
+                self.record_robots(id, request.for_origin, found, verified, now);
+            }
+            // Only a file that was read changes the rules.
+            (Some(_), RobotsOutcome::Rules(_)) => {
+                self.record_robots(id, request.for_origin, found, request.verified, now);
+            }
+            (Some(before), _) => {
+                let found = RobotsOutcome::Rules(Arc::clone(before));
+                self.record_robots(id, request.for_origin, &found, request.verified, now);
+            }
+        }
         self.wake_host(id, now);
     }
 

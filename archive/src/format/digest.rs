@@ -54,6 +54,18 @@ impl WarcDigest {
         }
     }
 
+    /// Computes the digest of a payload.
+    #[must_use]
+    pub fn of_payload(kind: DigestKind, payload: &[u8]) -> Self {
+        Self::of(kind, &[payload])
+    }
+
+    /// Returns its bytes. Their number tells the algorithm.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.parts().1
+    }
+
     /// Parses a digest that any program wrote: `sha1:` or `sha256:`, in Base32 or hexadecimal, in
     /// either case. Returns `None` for other algorithms and invalid values.
     #[must_use]

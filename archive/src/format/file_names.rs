@@ -1,12 +1,15 @@
-//! Names of an archive's files: `crivello-<crawl id>-<yyyymmddhhmmss>-<serial>.warc.gz`, with an
-//! index of the same stem.
+//! Names of an archive's files: `crivello-<crawl id>-<yyyymmddhhmmss>-<serial>.warc.gz`, or
+//! `.warc.zst`, with an index of the same stem.
 
 use crate::error::ArchiveError;
+use crivello_common::config::ArchiveCompression;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Suffix of a WARC file.
-pub(crate) const WARC: &str = ".warc.gz";
+/// Suffix of a WARC file of gzip members.
+const WARC_GZIP: &str = ".warc.gz";
+/// Suffix of a WARC file of zstd frames.
+const WARC_ZSTD: &str = ".warc.zst";
 /// Suffix of a finished, sorted index.
 pub(crate) const INDEX: &str = ".cdxj";
 /// Suffix of the index of the file that is being written. Its lines are in the order of writing.
@@ -14,13 +17,26 @@ pub(crate) const PART: &str = ".cdxj.part";
 /// Suffix of an index that is being sorted or restored, and prefix of the suffixes of sorted runs.
 pub(crate) const SCRATCH: &str = ".cdxj.tmp";
 
+/// Returns the suffix of WARC files with this compression.
+pub(crate) const fn warc_suffix(compression: ArchiveCompression) -> &'static str {
+    match compression {
+        ArchiveCompression::Gzip => WARC_GZIP,
+        ArchiveCompression::Zstd => WARC_ZSTD,
+    }
+}
+
+/// Returns true for the suffix of a WARC file.
+pub(crate) fn is_warc(suffix: &str) -> bool {
+    suffix == WARC_GZIP || suffix == WARC_ZSTD
+}
+
 /// Returns the name of the archive file with this serial number in `dir`; `None` if there is none.
 #[must_use]
 pub fn find_file(dir: &Path, serial: u32) -> Option<String> {
     let names = std::fs::read_dir(dir).ok()?;
     let mut names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let matches = |name: &String| {
-        FileStem::split(name).is_some_and(|(stem, suffix)| stem.serial == serial && suffix == WARC)
+        FileStem::split(name).is_some_and(|(stem, suffix)| stem.serial == serial && is_warc(suffix))
     };
     names.find(matches)
 }
@@ -56,7 +72,9 @@ impl FileStem {
     /// Returns the stem of a WARC file's name, in the form used by positions.
     pub(crate) fn of_warc(file_name: &str) -> Result<Self, ArchiveError> {
         match Self::split(file_name) {
-            Some((stem, WARC)) if stem.file_name(WARC) == file_name => Ok(stem),
+            Some((stem, suffix)) if is_warc(suffix) && stem.file_name(suffix) == file_name => {
+                Ok(stem)
+            }
             _ => Err(ArchiveError::Position(file_name.to_owned())),
         }
     }

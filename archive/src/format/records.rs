@@ -1,11 +1,11 @@
 //! The WARC/1.1 records of a response: response or revisit, request, metadata.
 
+use super::compress::RecordCompressor;
 use super::digest::{Digests, WarcDigest};
 use super::fields::{self, WarcDate, clear_buffer, push_field, push_uri};
-use super::gzip_member::MemberCompressor;
 use super::http_head::{protocol, push_response_head};
 use super::record_id::{RecordId, RecordIds};
-use crate::capture::{Capture, OriginalCapture, RevisitReason, Truncation};
+use crate::capture::{Capture, CaptureNotes, OriginalCapture, RevisitReason, Truncation};
 use crate::index::surt::surt;
 use crivello_common::config::{DigestKind, Store};
 
@@ -18,10 +18,10 @@ const CERTIFICATE: &str = "X-Crivello-Certificate";
 /// End of every record (WARC/1.1 section 4).
 pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";
 
-/// One record, compressed to a separate gzip member.
+/// One record, compressed to a separate gzip member or zstd frame.
 #[derive(Debug)]
 pub struct WarcRecord {
-    /// Bytes of the member.
+    /// Bytes of the member or frame.
     pub bytes: Vec<u8>,
     /// The record's line of the index, without offset, length and file name; `None` for records
     /// that are not indexed (request, metadata).
@@ -43,6 +43,8 @@ pub struct IndexEntry {
     pub status: u16,
     /// Payload digest as in the record: `sha1:…`.
     pub digest: String,
+    /// Notes: names and values of further members.
+    pub notes: Vec<(&'static str, String)>,
 }
 
 /// Builder of the records of responses. Each thread has its own builder with its own buffers.
@@ -50,20 +52,20 @@ pub struct RecordBuilder {
     kind: DigestKind,
     outlinks: bool,
     ids: RecordIds,
-    compressor: MemberCompressor,
+    compressor: RecordCompressor,
     head: Vec<u8>,
     block: Vec<u8>,
 }
 
 impl RecordBuilder {
-    /// Creates a builder with the digest, the gzip level and the choice of outlinks in `settings`.
+    /// Creates a builder with the digest, the compression and the choice of outlinks in `settings`.
     #[must_use]
     pub fn new(settings: &Store) -> Self {
         Self {
             kind: settings.digest,
             outlinks: settings.outlinks,
             ids: RecordIds::new(),
-            compressor: MemberCompressor::new(settings.gzip_level),
+            compressor: RecordCompressor::new(settings),
             head: Vec::new(),
             block: Vec::new(),
         }
@@ -71,8 +73,8 @@ impl RecordBuilder {
 
     /// Builds the records of a response, the indexed one first. `digests` are the digests of
     /// `capture`. With an `original`, a `revisit` record is written instead of the payload.
-    /// `outlinks` are the URLs for the metadata record, which is written if the settings require it
-    /// and there are any.
+    /// `outlinks` are the URLs for the metadata record, if the settings require them. It is written if
+    /// it has any, or a note.
     #[must_use]
     pub fn build<'a>(
         &mut self,
@@ -80,6 +82,7 @@ impl RecordBuilder {
         digests: &Digests,
         original: Option<&OriginalCapture<'_>>,
         outlinks: impl ExactSizeIterator<Item = &'a str>,
+        notes: CaptureNotes,
     ) -> Vec<WarcRecord> {
         let date = WarcDate::of(capture.at);
         let id = self.ids.next();
@@ -96,14 +99,17 @@ impl RecordBuilder {
                     true => "-".to_owned(),
                     false => digests.payload.text(),
                 },
+                notes: notes.members,
             }),
         });
         if !capture.request_head.is_empty() {
             let bytes = self.request(capture, &date, &id);
             records.push(WarcRecord { bytes, index: None });
         }
-        if self.outlinks && outlinks.len() > 0 {
-            let bytes = self.metadata(capture, &date, &id, outlinks);
+        let n_outlinks = if self.outlinks { outlinks.len() } else { 0 };
+        if n_outlinks > 0 || !notes.fields.is_empty() {
+            let outlinks = outlinks.take(n_outlinks);
+            let bytes = self.metadata(capture, &date, &id, outlinks, &notes.fields);
             records.push(WarcRecord { bytes, index: None });
         }
         records
@@ -175,9 +181,13 @@ impl RecordBuilder {
         date: &WarcDate,
         response: &RecordId,
         outlinks: impl Iterator<Item = &'a str>,
+        notes: &[(&str, String)],
     ) -> Vec<u8> {
         self.block.clear();
         push_field(&mut self.block, "fetchTimeMs", capture.took.as_millis().to_string());
+        for (name, value) in notes {
+            push_field(&mut self.block, name, value);
+        }
         for url in outlinks {
             push_uri(&mut self.block, "outlink", url);
         }

@@ -1,8 +1,8 @@
 //! The `warcinfo` record at the start of each file: the program that wrote it, and its settings.
 
+use super::compress::RecordCompressor;
 use super::digest::WarcDigest;
 use super::fields::{self, WarcDate, push_field};
-use super::gzip_member::MemberCompressor;
 use super::record_id::RecordIds;
 use super::records::RECORD_END;
 use crivello_common::config::{DigestKind, Store};
@@ -30,7 +30,7 @@ pub(crate) struct WarcinfoBuilder {
     digest: DigestKind,
     pub(crate) label: CrawlLabel,
     ids: RecordIds,
-    compressor: MemberCompressor,
+    compressor: RecordCompressor,
 }
 
 impl WarcinfoBuilder {
@@ -39,7 +39,7 @@ impl WarcinfoBuilder {
             digest: settings.digest,
             label,
             ids: RecordIds::new(),
-            compressor: MemberCompressor::new(settings.gzip_level),
+            compressor: RecordCompressor::new(settings),
         }
     }
 

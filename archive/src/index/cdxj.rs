@@ -2,6 +2,54 @@
 
 use crate::format::records::IndexEntry;
 
+/// The line of a record in an index.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexLine<'a, N> {
+    /// SURT form of the URL: `com,example)/path`.
+    pub key: &'a str,
+    /// Time as fourteen digits.
+    pub timestamp: &'a str,
+    /// URL of the record.
+    pub url: &'a str,
+    /// Media type; `warc/revisit` for revisits.
+    pub mime: &'a str,
+    /// HTTP status.
+    pub status: Option<u16>,
+    /// Payload digest as in the record; `-` for none.
+    pub digest: &'a str,
+    /// Names and values of further members.
+    pub notes: &'a [(N, String)],
+    /// Length in bytes of what begins at the offset.
+    pub length: u64,
+    /// Offset of the record's member in bytes.
+    pub offset: u64,
+    /// Name of the file.
+    pub file_name: &'a str,
+}
+
+impl<N: AsRef<str>> IndexLine<'_, N> {
+    /// Appends the line, without a newline.
+    pub fn push(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.key.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(self.timestamp.as_bytes());
+        push_member(out, " {\"url\": ", self.url);
+        push_member(out, ", \"mime\": ", self.mime);
+        if let Some(status) = self.status {
+            push_member(out, ", \"status\": ", &status.to_string());
+        }
+        push_member(out, ", \"digest\": ", self.digest);
+        for (name, value) in self.notes {
+            push_member(out, ", ", name.as_ref());
+            push_member(out, ": ", value);
+        }
+        push_member(out, ", \"length\": ", &self.length.to_string());
+        push_member(out, OFFSET, &self.offset.to_string());
+        push_member(out, ", \"filename\": ", self.file_name);
+        out.push(b'}');
+    }
+}
+
 /// Appends the line of a record, including the newline.
 pub(crate) fn push_line(
     out: &mut Vec<u8>,
@@ -10,17 +58,20 @@ pub(crate) fn push_line(
     length: usize,
     file_name: &str,
 ) {
-    out.extend_from_slice(entry.surt.as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(entry.timestamp.as_bytes());
-    push_member(out, " {\"url\": ", &entry.url);
-    push_member(out, ", \"mime\": ", &entry.mime);
-    push_member(out, ", \"status\": ", &entry.status.to_string());
-    push_member(out, ", \"digest\": ", &entry.digest);
-    push_member(out, ", \"length\": ", &length.to_string());
-    push_member(out, OFFSET, &offset.to_string());
-    push_member(out, ", \"filename\": ", file_name);
-    out.extend_from_slice(b"}\n");
+    let line = IndexLine {
+        key: &entry.surt,
+        timestamp: &entry.timestamp,
+        url: &entry.url,
+        mime: &entry.mime,
+        status: Some(entry.status),
+        digest: &entry.digest,
+        notes: &entry.notes,
+        length: length as u64,
+        offset,
+        file_name,
+    };
+    line.push(out);
+    out.push(b'\n');
 }
 
 const OFFSET: &str = ", \"offset\": ";

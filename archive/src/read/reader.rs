@@ -27,6 +27,8 @@ pub struct WarcReader<R> {
     left: u64,
     /// True if the open member has had a record.
     is_after_record: bool,
+    /// Length of the line ends after the last finished record of a plain file.
+    plain_end: u64,
     /// The record after damage.
     found: Option<RecordHead>,
     /// Damage that reading a block met.
@@ -71,6 +73,7 @@ impl<R: BufRead> WarcReader<R> {
             offset: 0,
             left: 0,
             is_after_record: false,
+            plain_end: 0,
             found: None,
             met: None,
             failed: false,
@@ -191,9 +194,11 @@ impl<R: BufRead> WarcReader<R> {
 
     fn finish(&mut self) -> Result<Option<u64>, DamageKind> {
         self.skip_block()?;
+        let block_end = self.text.position();
         let has_ended = self.skip_record_end()?;
-        let length = self.text.position() - self.offset;
-        Ok((has_ended || self.text.is_plain()).then_some(length))
+        let (end, is_plain) = (self.text.position(), self.text.is_plain());
+        self.plain_end = if is_plain { end - block_end } else { 0 };
+        Ok((has_ended || is_plain).then_some(end - self.offset))
     }
 
     /// Converts damage to an error for the reader of a block, and keeps it for
@@ -227,6 +232,12 @@ impl<R: BufRead> ArchivedRecord<'_, R> {
     pub fn finish(&mut self) -> io::Result<Option<u64>> {
         self.check_met()?;
         self.reader.finish().map_err(|kind| self.reader.meet(kind))
+    }
+
+    /// Returns how many bytes of the length that [`Self::finish`] returned are line ends after the record of a
+    /// plain file; 0 in a compressed one. Indexes of other programs do not count them.
+    pub const fn plain_end_length(&self) -> u64 {
+        self.reader.plain_end
     }
 
     /// Returns the rest of the block.

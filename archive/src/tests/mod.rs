@@ -2,7 +2,9 @@
 
 mod broken_files;
 mod broken_heads;
+mod capture_tail;
 mod checks;
+mod compression;
 mod cut_back;
 mod damage_anywhere;
 mod deletion;
@@ -14,8 +16,10 @@ mod power_cut;
 mod read_all;
 mod reader;
 mod records;
+mod redaction;
 mod responses;
 mod round_trip;
 mod same_records;
 mod sample;
+mod sealed;
 mod surt_keys;

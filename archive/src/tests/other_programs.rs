@@ -47,6 +47,21 @@ fn records_in_another_style_are_read() {
 }
 
 #[test]
+fn line_ends_after_a_record_are_counted_apart_in_plain_files() {
+    let length = |file: &[u8]| {
+        let mut reader = WarcReader::new(file);
+        let mut record = reader.next_record().unwrap().unwrap();
+        let length = record.finish().unwrap();
+        (length, record.plain_end_length())
+    };
+    let block_end = FOREIGN.find("\r\n\r\n\r\n\r\n").unwrap() as u64;
+    assert_eq!(length(FOREIGN.as_bytes()), (Some(block_end + 8), 8));
+    let record = &FOREIGN.as_bytes()[..block_end as usize + 4];
+    let member = gzip(record);
+    assert_eq!(length(&member), (Some(member.len() as u64), 0));
+}
+
+#[test]
 fn a_message_is_split_however_broken_its_head() {
     let cases: &[(&str, Option<u16>, bool, &str)] = &[
         ("HTTP/1.1 200 OK\r\nA: b\r\n\r\npayload", Some(200), true, "payload"),

@@ -2,8 +2,12 @@
 
 use super::reader::{Read, read_warc, verifies};
 use super::responses::{NOON, response, settings};
-use crate::{OriginalCapture, RevisitReason, Truncation, WarcDigest, WarcRecord};
-use crivello_common::config::DigestKind;
+use crate::index::cdxj::{offset_of, push_line};
+use crate::{
+    CaptureNotes, Digests, OriginalCapture, RecordBuilder, RevisitReason, Truncation, WarcDigest,
+    WarcRecord, read_notes,
+};
+use crivello_common::config::{DigestKind, Store};
 
 fn read(records: &[WarcRecord]) -> Vec<Read> {
     let bytes: Vec<u8> = records.iter().flat_map(|record| record.bytes.clone()).collect();
@@ -129,4 +133,41 @@ fn sha256_and_ipv6_when_set() {
 fn the_key_of_duplicates_is_the_head_of_the_digest() {
     let digest = WarcDigest::of(DigestKind::Sha1, &[b"abc"]);
     assert_eq!(digest.text(), "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5");
+}
+
+#[test]
+fn notes_are_fields_of_the_metadata_record_and_members_of_the_index_line() {
+    let response = response("http://example.com/a", &[], b"x");
+    let capture = response.capture();
+    let digests = Digests::of(&capture, DigestKind::Sha1);
+    let build = |outlinks: &[&str], notes| {
+        let mut builder = RecordBuilder::new(&Store { outlinks: true, ..settings() });
+        builder.build(&capture, &digests, None, outlinks.iter().copied(), notes)
+    };
+    assert_eq!(build(&[], CaptureNotes::default()).len(), 2);
+    let notes = CaptureNotes {
+        fields: vec![("simHash", "00ff".to_owned()), ("nearDuplicateOf", "a\r\nb: c".to_owned())],
+        members: vec![("near", "\", \"offset\": \"7".to_owned())],
+    };
+    let records = build(&["http://example.com/b"], notes);
+    let metadata = &read(&records)[2];
+    let fields = "fetchTimeMs: 12\r\nsimHash: 00ff\r\nnearDuplicateOf: a  b: c\r\n\
+                  outlink: http://example.com/b\r\n";
+    assert_eq!(String::from_utf8_lossy(&metadata.block), fields);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.warc.gz");
+    let bytes = records.iter().flat_map(|record| record.bytes.clone()).collect::<Vec<u8>>();
+    std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
+    for offset in [0, bytes.len() as u64] {
+        let notes = read_notes(&path, offset).unwrap();
+        let expected = [("fetchTimeMs", "12"), ("simHash", "00ff"), ("nearDuplicateOf", "a  b: c")];
+        assert!(notes.iter().eq(expected), "{notes:?}");
+    }
+    let request = records[0].bytes.len() as u64;
+    assert_eq!(read_notes(&path, request).unwrap().iter().count(), 0);
+    let mut line = Vec::new();
+    push_line(&mut line, records[0].index.as_ref().unwrap(), 99, 5, "f");
+    assert_eq!(offset_of(&line), Some(99));
+    let text = String::from_utf8(line).unwrap();
+    assert!(text.contains(r#", "near": "\", \"offset\": \"7", "length": "5""#), "{text}");
 }

@@ -1,8 +1,8 @@
 //! Responses in the form delivered by a fetcher, and archives in temporary directories.
 
 use crate::{
-    ArchiveError, ArchivePosition, ArchiveWriter, Capture, CrawlLabel, Digests, OriginalCapture,
-    RecordBuilder, RecordLocation, Truncation, WarcRecord,
+    ArchiveError, ArchivePosition, ArchiveWriter, Capture, CaptureNotes, CrawlLabel, Digests,
+    OriginalCapture, RecordBuilder, RecordLocation, Truncation, WarcRecord,
 };
 use crivello_common::certificate::CertificateStatus;
 use crivello_common::config::Store;
@@ -86,7 +86,13 @@ impl Response {
         let mut builder = RecordBuilder::new(settings);
         let capture = self.capture();
         let digests = Digests::of(&capture, settings.digest);
-        builder.build(&capture, &digests, original, outlinks.iter().copied())
+        builder.build(
+            &capture,
+            &digests,
+            original,
+            outlinks.iter().copied(),
+            CaptureNotes::default(),
+        )
     }
 }
 
@@ -100,7 +106,7 @@ pub fn pages(numbers: std::ops::Range<u32>) -> Vec<Vec<WarcRecord>> {
             let response = response(&url, &[("content-type", b"text/html")], &body);
             let capture = response.capture();
             let digests = Digests::of(&capture, settings().digest);
-            builder.build(&capture, &digests, None, std::iter::empty())
+            builder.build(&capture, &digests, None, std::iter::empty(), CaptureNotes::default())
         })
         .collect()
 }

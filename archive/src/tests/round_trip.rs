@@ -2,7 +2,7 @@
 
 use super::reader::read_warc;
 use super::responses::{response, settings};
-use crate::{Digests, RecordBuilder};
+use crate::{CaptureNotes, Digests, RecordBuilder};
 use crivello_common::config::DigestKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ proptest! {
             response.status = status;
             let capture = response.capture();
             let digests = Digests::of(&capture, DigestKind::Sha1);
-            for record in builder.build(&capture, &digests, None, std::iter::empty()) {
+            for record in builder.build(&capture, &digests, None, std::iter::empty(), CaptureNotes::default()) {
                 file.extend(record.bytes);
             }
         }

@@ -6,7 +6,7 @@ pub(crate) mod segment;
 
 use crate::error::ArchiveError;
 use crate::format::fields::WarcDate;
-use crate::format::file_names::{FileStem, WARC, find_file};
+use crate::format::file_names::{FileStem, find_file, is_warc, warc_suffix};
 use crate::format::records::WarcRecord;
 use crate::format::warcinfo::{CrawlLabel, WarcinfoBuilder};
 use crate::index::cdxj;
@@ -27,6 +27,8 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct ArchiveWriter {
     dir: PathBuf,
     file_size_max: u64,
+    /// Suffix of new WARC files.
+    suffix: &'static str,
     warcinfo: WarcinfoBuilder,
     segment: Option<Segment>,
     /// End of the last finished segment.
@@ -59,18 +61,26 @@ impl ArchiveWriter {
         label: CrawlLabel,
     ) -> Result<Self, ArchiveError> {
         create_private_dir(dir).map_err(ArchiveError::io("create", dir))?;
-        let segment = match position {
+        let mut segment = match position {
             Some(position) => recover::truncate_to(dir, label.id, position)?,
             None => {
                 recover::must_be_empty(dir)?;
                 None
             }
         };
+        let next_serial = segment.as_ref().map_or(0, |segment| segment.stem.serial + 1);
+        let suffix = warc_suffix(settings.compression);
+        // A file has records of one compression.
+        if let Some(other) = segment.as_mut().filter(|last| !last.file_name.ends_with(suffix)) {
+            other.finish()?;
+            segment = None;
+        }
         Ok(Self {
             dir: dir.to_owned(),
             file_size_max: settings.file_size_max.0,
+            suffix,
             warcinfo: WarcinfoBuilder::new(settings, label),
-            next_serial: segment.as_ref().map_or(0, |segment| segment.stem.serial + 1),
+            next_serial,
             finished: position.cloned().unwrap_or_default(),
             segment,
             pending: PendingWrite::default(),
@@ -150,8 +160,9 @@ impl ArchiveWriter {
         let date = WarcDate::of(now);
         let (crawl, serial) = (self.warcinfo.label.id, self.next_serial);
         let stem = FileStem { crawl, created: date.digits(), serial };
-        let first = self.warcinfo.build(&stem.file_name(WARC), &date);
-        self.segment = Some(Segment::begin(&self.dir, stem, &first)?);
+        let file_name = stem.file_name(self.suffix);
+        let first = self.warcinfo.build(&file_name, &date);
+        self.segment = Some(Segment::begin(&self.dir, stem, &file_name, &first)?);
         self.next_serial += 1;
         Ok(())
     }
@@ -197,6 +208,14 @@ impl ArchiveWriter {
         Ok(())
     }
 
+    /// Finishes the current file; the next append begins a new one.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`] or [`ArchiveError::Full`]; may be repeated.
+    pub fn seal(&mut self) -> Result<(), ArchiveError> {
+        self.finish()
+    }
+
     /// Finishes the current file and begins the next one. Returns its serial number.
     ///
     /// # Errors
@@ -234,7 +253,7 @@ impl ArchiveWriter {
         let names = recover::files(&self.dir)?.into_iter();
         let serial = |(name, _): (String, PathBuf)| {
             let (stem, suffix) = FileStem::split(&name)?;
-            (stem.crawl == self.warcinfo.label.id && suffix == WARC).then_some(stem.serial)
+            (stem.crawl == self.warcinfo.label.id && is_warc(suffix)).then_some(stem.serial)
         };
         let present: BTreeSet<u32> = names.filter_map(serial).collect();
         Ok((0..self.next_serial).filter(|serial| !present.contains(serial)).collect())
@@ -249,12 +268,15 @@ impl ArchiveWriter {
     pub fn delete_before(&self, first: u32) -> Result<usize, ArchiveError> {
         let first = first.min(self.last_file().unwrap_or_default());
         let mut old: Vec<_> = self.files()?.filter(|(stem, _)| stem.serial < first).collect();
-        let is_index = |(stem, path): &(FileStem, PathBuf)| *path != stem.path(&self.dir, WARC);
-        old.sort_by_key(|file| (Reverse(file.0.serial), is_index(file)));
+        let is_other = |(_, path): &(FileStem, PathBuf)| {
+            let name = path.file_name().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+            !FileStem::split(name).is_some_and(|(_, suffix)| is_warc(suffix))
+        };
+        old.sort_by_key(|file| (Reverse(file.0.serial), is_other(file)));
         for (_, path) in &old {
             io::remove(path)?;
         }
-        Ok(old.iter().filter(|file| !is_index(file)).count())
+        Ok(old.iter().filter(|file| !is_other(file)).count())
     }
 
     /// Returns the files of this crawl.

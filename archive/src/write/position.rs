@@ -54,8 +54,8 @@ impl ArchivePosition {
 pub struct RecordLocation {
     /// Serial number of the file.
     pub file: u32,
-    /// Offset of the record's gzip member in bytes.
+    /// Offset of the record's gzip member or zstd frame in bytes.
     pub offset: u64,
-    /// Length of the member in bytes.
+    /// Its length in bytes.
     pub length: u32,
 }

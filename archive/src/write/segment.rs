@@ -13,7 +13,7 @@
 use super::io;
 use super::position::ArchivePosition;
 use crate::error::ArchiveError;
-use crate::format::file_names::{FileStem, INDEX, PART, SCRATCH, WARC};
+use crate::format::file_names::{FileStem, INDEX, PART, SCRATCH};
 use crate::index::sort::sort_lines;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,14 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Creates a file with its first record. On failure, no file remains.
-    pub(crate) fn begin(dir: &Path, stem: FileStem, first: &[u8]) -> Result<Self, ArchiveError> {
-        let paths = [stem.path(dir, WARC), stem.path(dir, PART)];
-        let created = Self::create(dir, stem, first);
+    pub(crate) fn begin(
+        dir: &Path,
+        stem: FileStem,
+        file_name: &str,
+        first: &[u8],
+    ) -> Result<Self, ArchiveError> {
+        let paths = [dir.join(file_name), stem.path(dir, PART)];
+        let created = Self::create(dir, stem, file_name, first);
         if created.is_err() {
             for path in &paths {
                 io::remove(path)?;
@@ -44,10 +49,15 @@ impl Segment {
         created
     }
 
-    fn create(dir: &Path, stem: FileStem, first: &[u8]) -> Result<Self, ArchiveError> {
-        let warc = GrowingFile::create(stem.path(dir, WARC))?;
+    fn create(
+        dir: &Path,
+        stem: FileStem,
+        file_name: &str,
+        first: &[u8],
+    ) -> Result<Self, ArchiveError> {
+        let warc = GrowingFile::create(dir.join(file_name))?;
         let index = GrowingFile::create(stem.path(dir, PART))?;
-        let mut segment = Self::new(dir, stem, warc, index);
+        let mut segment = Self::new(dir, stem, file_name, warc, index);
         segment.append(first, &[])?;
         io::sync_dir(dir)?;
         Ok(segment)
@@ -59,13 +69,19 @@ impl Segment {
         stem: FileStem,
         at: &ArchivePosition,
     ) -> Result<Self, ArchiveError> {
-        let warc = GrowingFile::reopen(stem.path(dir, WARC), at.warc_len)?;
+        let warc = GrowingFile::reopen(dir.join(&at.file), at.warc_len)?;
         let index = GrowingFile::reopen(stem.path(dir, PART), at.index_len)?;
-        Ok(Self::new(dir, stem, warc, index))
+        Ok(Self::new(dir, stem, &at.file, warc, index))
     }
 
-    fn new(dir: &Path, stem: FileStem, warc: GrowingFile, index: GrowingFile) -> Self {
-        Self { file_name: stem.file_name(WARC), dir: dir.to_owned(), stem, warc, index }
+    fn new(
+        dir: &Path,
+        stem: FileStem,
+        file_name: &str,
+        warc: GrowingFile,
+        index: GrowingFile,
+    ) -> Self {
+        Self { file_name: file_name.to_owned(), dir: dir.to_owned(), stem, warc, index }
     }
 
     /// Appends whole records and their index lines, all of them or none.

@@ -1,5 +1,6 @@
 //! Arguments of the subcommands that run, query and steer a cluster.
 
+use super::tail::TailArgs;
 use super::{SettingsArgs, TracesArgs};
 use clap::Subcommand;
 use crivello_common::view::WEIGHT_MAX;
@@ -34,6 +35,10 @@ pub enum ClusterCommand {
     ///
     /// Exits with 1 if no agent knows it.
     Why(WhyArgs),
+    /// Print captures as they are archived, of all agents.
+    ///
+    /// Each agent's captures come in their order, once they are synced. Its places stay valid over restarts.
+    Tail(TailArgs),
     /// List the agents of a crawl.
     Agents(AgentsArgs),
     /// Make an agent hand over its work and leave.
@@ -332,6 +337,10 @@ pub struct RemoveArgs {
     /// and domain.
     #[arg(long, conflicts_with = "give_up")]
     pub refetch: bool,
+    /// With --refetch: also fetch pages of files again that the agent has reported to be in a store
+    /// (docs/uploads.md), because the agent or the store is not trusted.
+    #[arg(long, requires = "refetch")]
+    pub ignore_store: bool,
     /// Give up the pages that only this agent archived.
     #[arg(long)]
     pub give_up: bool,

@@ -2,11 +2,30 @@
 //! rest. They are a library so that man pages and completions can be generated without the program.
 
 pub mod cluster;
+pub mod export;
+pub mod forget;
+pub mod graph;
+pub mod identity;
+pub mod index;
+pub mod near;
+pub mod policy;
+pub mod rank;
+pub mod search;
+pub mod tail;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand, ValueEnum};
 use cluster::{ClusterCommand, HttpArgs, HttpsArgs, JoinArgs};
 use crivello_common::fields::link::LINK_KINDS;
+use export::ExportCommand;
+use forget::ForgetArgs;
+use graph::GraphCommand;
+use identity::IdentityArgs;
+use index::IndexArgs;
+use near::NearArgs;
+use policy::PolicyArgs;
+use rank::RankCommand;
+use search::SearchArgs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -15,7 +34,7 @@ const AGENTS_MAX: i64 = 64;
 /// Maximum validity in days. Some TLS implementations reject certificates that are valid for
 /// longer.
 const CERT_DAYS_MAX: i64 = 825;
-const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why), impolite (simweb judge), damaged or absent (archive), \
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), not admitted (check-expression), unknown (why), impolite (simweb judge), damaged or absent (archive, export, forget, graph), \
                           64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
                           (set, pause, block, log-level), 130 stopped, state saved.";
 
@@ -70,6 +89,8 @@ pub enum Command {
     Certs(CertsArgs),
     /// Create a secret for --token-file or --node-secret-file. It is printed unless --out is given.
     Token(TokenOutArgs),
+    /// Create the key with which the crawler signs its requests, and the directory in which sites find it.
+    Identity(IdentityArgs),
     /// Crawl a simulated web inside this process. Nothing leaves the machine.
     Demo(DemoArgs),
     /// Report whether a robots.txt allows URLs, and which of its lines decides.
@@ -87,6 +108,49 @@ pub enum Command {
     /// Files may be of any program: WARC/1.0 or 1.1; plain, gzip or zstd. Damage is reported, and reading goes
     /// on after it. Exits with 1 if what was asked for is damaged or absent.
     Archive(ArchiveArgs),
+    /// Write what archives have in formats for other programs: text, Markdown, JSON Lines, WET, WAT.
+    ///
+    /// Files may be of any program, and of several crawls or agents. A run that was stopped or killed goes on
+    /// when it is started again. Damage is reported and counted. Exits with 1 if a file is damaged.
+    #[command(subcommand)]
+    Export(ExportCommand),
+    /// Report how many sites and pages of archives state what may be done with them: robots directives, AIPREF,
+    /// Content-Signal, TDMRep, RSL (docs/signals.md).
+    ///
+    /// Pages are the URLs that were answered with success, each with the signals of its last such capture.
+    /// Exits with 1 if a file is damaged.
+    Policy(PolicyArgs),
+    /// List the near-duplicates among all pages of archives: a JSON object a line for each page whose text is like
+    /// that of an earlier page with another URL.
+    ///
+    /// Files may be of any program, and of several crawls or agents. Exits with 1 if a file is damaged.
+    /// docs/near-duplicates.md has the fingerprints that are compared.
+    Near(NearArgs),
+    /// Index the pages of a crawl, or of other archives, for `crivello search`.
+    ///
+    /// Only archive files that are new or were changed are read; those that a crawl still writes are left out. A run
+    /// that was stopped or killed goes on when it is started again. Exits with 1 if an archive file is damaged.
+    /// docs/search.md describes the index.
+    Index(IndexArgs),
+    /// Search the pages that `crivello index` has indexed.
+    ///
+    /// Words are joined by "and": a b; a | b; -a; "a b" (a phrase); [a b]~8 (near one another); pre*; title:a;
+    /// site:example.org; lang:en; (parentheses). docs/search.md describes the language and the ranks. Exits with 1 if
+    /// nothing is found.
+    Search(SearchArgs),
+    /// Build the link graphs of a crawl's archives, of pages and of hosts, and show them.
+    ///
+    /// They are in the directory `graph` of the crawl, in the format of the WebGraph framework.
+    #[command(subcommand)]
+    Graph(GraphCommand),
+    /// Rank the pages or hosts of a link graph that `crivello graph build` has made (docs/graph.md).
+    #[command(subcommand)]
+    Rank(RankCommand),
+    /// Take hosts and URLs out of archives, states and exports, and never fetch them again.
+    ///
+    /// The crawls must not be running. Their records are redacted, and so are revisits that refer to them. A run
+    /// that was killed is finished by the next one. Exits with 1 if a file is damaged: it may have more.
+    Forget(ForgetArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
     Config,
     /// Serve the simulated web until stopped, for tests and benchmarks, or judge its visitor.
@@ -198,6 +262,12 @@ pub struct SettingsArgs {
     /// Allow visits to this private, loopback or link-local network. Can be repeated.
     #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
     pub allow_networks: Vec<String>,
+    /// CDXJ index of an earlier crawl: payloads that it lists are archived as revisits. Can be repeated.
+    #[arg(long, value_name = "FILE.cdxj", value_parser = NonEmptyStringValueParser::new())]
+    pub known: Vec<String>,
+    /// Use SHA-1 digests of --known, which others can forge.
+    #[arg(long)]
+    pub accept_sha1: bool,
     /// Product name in the user agent, also matched in robots.txt.
     #[arg(long, value_name = "NAME")]
     pub user_agent_name: Option<String>,
@@ -303,6 +373,9 @@ pub struct CheckExpressionArgs {
     #[arg(long, value_name = "KIND", default_value = "anchor", requires = "parent",
         value_parser = clap::builder::PossibleValuesParser::new(LINK_KINDS))]
     pub kind: String,
+    /// Number of pages with a link to each URL (`url.inlinks`).
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub inlinks: u64,
     /// The links, or all links of the page, have `nofollow`.
     #[arg(long)]
     pub nofollow: bool,
@@ -353,6 +426,9 @@ pub struct PageValues {
     /// The body was cut.
     #[arg(long)]
     pub truncated: bool,
+    /// The text is nearly that of an earlier page.
+    #[arg(long)]
+    pub near_duplicate: bool,
     /// Character encoding.
     #[arg(long, value_name = "NAME", default_value = "UTF-8")]
     pub charset: String,
@@ -365,6 +441,9 @@ pub struct PageValues {
     /// The page has `noindex`.
     #[arg(long)]
     pub noindex: bool,
+    /// The page has `noarchive`.
+    #[arg(long)]
+    pub noarchive: bool,
     /// Characters of the main text, without white space.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub text_length: u64,

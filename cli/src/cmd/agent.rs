@@ -9,6 +9,7 @@ use crate::http::{Meters, MetricsEndpoint, MetricsServer};
 use crate::otlp::collector;
 use crate::report_file::ReportFile;
 use crate::run_loop::{CrawlOutcome, stop, watch};
+use crate::tables::TABLES;
 use crate::{screen, signals};
 use anyhow::anyhow;
 use crivello_agent::report::{Ended, Report};
@@ -138,6 +139,7 @@ fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
         name: args.name.clone(),
         weight: args.weight,
         auth,
+        tables: TABLES,
     };
     Ok((options, http))
 }

@@ -94,6 +94,7 @@ mod tests {
             leases: [(agent_id, lease)].into(),
             obstacles: Vec::new(),
             uncovered: Vec::new(),
+            safe_files: [].into(),
         };
         let expected = "\
 crawl c0ffee, running, epoch 1

@@ -121,7 +121,8 @@ fn link<'a>(
     parent: Option<&'a CrawlUrl>,
 ) -> LinkRecord<'a> {
     let Some(parent) = parent else {
-        return LinkRecord { nofollow: args.nofollow, ..LinkRecord::seed(url, 0, false) };
+        let (inlinks, nofollow) = (args.inlinks, args.nofollow);
+        return LinkRecord { inlinks, nofollow, ..LinkRecord::seed(url, 0, false) };
     };
     let parent = ParentRecord {
         url: parent,
@@ -133,6 +134,7 @@ fn link<'a>(
     };
     let depth = args.depth.saturating_add(1);
     LinkRecord {
+        inlinks: args.inlinks,
         kind: &args.kind,
         nofollow: args.nofollow,
         parent: Some(parent),
@@ -149,10 +151,12 @@ fn page<'a>(args: &'a CheckExpressionArgs, url: &'a CrawlUrl) -> PageRecord<'a> 
         media: &page.media,
         bytes: page.bytes,
         is_truncated: page.truncated,
+        is_near_duplicate: page.near_duplicate,
         charset: &page.charset,
         title: &page.title,
         n_links: page.links,
         noindex: page.noindex,
+        noarchive: page.noarchive,
         nofollow: args.nofollow,
         text_length: page.text_length,
         language: &page.language,

@@ -2,7 +2,7 @@
 
 use super::{
     accept_certificate, accept_key, agents, block, control, coordinator, declare_dead, log_level,
-    rebuild, recrawl, remove, seed, set, status, wait, why,
+    rebuild, recrawl, remove, seed, set, status, tail, wait, why,
 };
 use crate::args::cluster::{ClusterCommand, CoordinatorCommand};
 use crate::exit::{CliError, Exit};
@@ -31,6 +31,7 @@ pub fn run(args: ClusterCommand) -> Result<Exit, CliError> {
             ClusterCommand::Recrawl(args) => recrawl::run(args).await,
             ClusterCommand::Wait(args) => wait::run(&args).await,
             ClusterCommand::Why(args) => why::run(&args).await,
+            ClusterCommand::Tail(args) => tail::run(&args).await,
             ClusterCommand::Agents(args) => agents::run(&args).await,
             ClusterCommand::Drain(args) => control::drain(args).await,
             ClusterCommand::Remove(args) => remove::run(&args).await,

@@ -9,6 +9,7 @@ use crivello_agent::fetch::{RobotsFile, robots_file};
 use crivello_common::config::{RawSettings, product_token};
 use crivello_common::format::exact_delay;
 use crivello_common::robots::Rules;
+use crivello_common::signals::PageSignals;
 use crivello_common::url::CrawlUrl;
 use std::fmt::Write as _;
 use tokio::runtime::Builder;
@@ -104,6 +105,13 @@ fn check(rules: &Rules, queries: &[Query<'_>]) -> (String, bool) {
         };
         let (label, shown, by) = (label(decision.allowed), printable(query.text), printable(&by));
         let _ = writeln!(text, "{label:<10}  {shown}   {by}");
+        if let Some(of_site) = rules.signals() {
+            let mut signals = PageSignals::default();
+            of_site.add_to(&query.path, &mut signals);
+            for (name, value) in signals.fields() {
+                let _ = writeln!(text, "signal      {shown}   {name}: {}", printable(&value));
+            }
+        }
     }
     if let Some(delay) = rules.crawl_delay() {
         let _ = writeln!(text, "crawl-delay {}", exact_delay(delay));
@@ -147,6 +155,19 @@ mod tests {
         assert!(!allowed);
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         assert!(text.contains(r"sitemap     \u{1b}]0;title\u{7}%9B1m\u{7f}"), "{text}");
+    }
+
+    #[test]
+    fn signals_are_those_of_each_url() {
+        let file = b"User-agent: *\nContent-Usage: /a train-ai=n\nContent-Signal: search=yes\n";
+        let queries = ["/a", "/b"].map(|path| Query::parse(path).unwrap());
+        let (text, _) = check(&Rules::parse(file, "crivello"), &queries);
+        let wanted = "allowed     /a   no line matches\n\
+            signal      /a   usageTrainAi: disallow\n\
+            signal      /a   signalSearch: yes\n\
+            allowed     /b   no line matches\n\
+            signal      /b   signalSearch: yes\n";
+        assert_eq!(text, wanted);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId};
 use crivello_proto::agents::{AgentStatus, Listing, pages_by_class, weighted_mean};
 use crivello_proto::bottleneck;
-use crivello_proto::v1::RecrawlProgress;
+use crivello_proto::v1::{RecrawlProgress, UploadProgress};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -136,10 +136,11 @@ fn table(report: &StatusReport) -> String {
     let left = left.unwrap_or_default();
     let by_status = status_line(&report.answers).unwrap_or_default();
     let recrawl = recrawl_line(&report.answers).unwrap_or_default();
+    let uploads = uploads_line(&report.answers).unwrap_or_default();
     let obstacles = report.listing.obstacle_texts().into_iter();
     let obstacles: String = obstacles.map(|obstacle| format!("{}\n", obstacle.text)).collect();
     format!(
-        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{by_status}{recrawl}{obstacles}",
+        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{by_status}{recrawl}{uploads}{obstacles}",
         format::table(&rows)
     )
 }
@@ -164,18 +165,47 @@ fn recrawl_line(answers: &AgentStatuses) -> Option<String> {
     let late = weighted_mean(all().map(|recrawl| (recrawl.visits(), recrawl.lateness)));
     let late =
         late.map_or(String::new(), |late| format!(", {late:.0} s after they were due on average"));
+    let overdue: Option<u64> = all().filter_map(|recrawl| recrawl.overdue).reduce(|a, b| a + b);
+    let overdue = overdue.map_or(String::new(), |n| match n {
+        0 => ", none for over a minute".into(),
+        n => format!(", {} of them for over a minute", count(n)),
+    });
     let copies = if answers.len() > 1 { " (copies included)" } else { "" };
     Some(format!(
         "pages: {} new; fetched again{late}: {} changed, {} unchanged, {} not modified (304), {} \
-         failed; {} are due, {} later{copies}{fresh}\n",
+         failed; {} known: {} due{overdue}, {} later{copies}{fresh}\n",
         sum(|r| r.new),
         sum(|r| r.changed),
         sum(|r| r.unchanged),
         sum(|r| r.not_modified),
         sum(|r| r.failed),
+        sum(|r| r.queued + r.scheduled),
         sum(|r| r.queued),
         sum(|r| r.scheduled),
     ))
+}
+
+/// Returns a line about the copies of archive files, if they are made.
+fn uploads_line(answers: &AgentStatuses) -> Option<String> {
+    let progress = answers.values().flatten().map(|(_, progress)| progress);
+    let all: Vec<&UploadProgress> = progress.filter_map(|p| p.uploads.as_ref()).collect();
+    let sum = |of: fn(&UploadProgress) -> u64| all.iter().map(|uploads| of(uploads)).sum::<u64>();
+    let failing = all.iter().filter_map(|u| Some((u.failing_ms?, u.problem.as_ref()?)));
+    let worst = failing.clone().max_by_key(|(ms, _)| *ms);
+    let problem = worst.map_or(String::new(), |(ms, problem)| {
+        let agents = failing.count();
+        let time = format::duration(Duration::from_millis(ms));
+        format!("; failing at {agents} of {} agents, for up to {time}: {}", all.len(), problem)
+    });
+    (!all.is_empty()).then(|| {
+        format!(
+            "archive files uploaded: {} ({}), waiting: {} ({}){problem}\n",
+            count(sum(|u| u.files_stored)),
+            format::bytes(sum(|u| u.bytes_stored)),
+            count(sum(|u| u.files_waiting)),
+            format::bytes(sum(|u| u.bytes_waiting)),
+        )
+    })
 }
 
 fn as_json(report: &StatusReport) -> String {
@@ -224,6 +254,7 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
             value["visits"] = json!(progress.visits);
             value["pace"] = json!(bottleneck::words(progress));
             value["recrawl"] = json!(progress.recrawl);
+            value["uploads"] = json!(progress.uploads);
         }
     }
     value
@@ -255,6 +286,7 @@ mod tests {
                 leases: [(AgentId(0), lease)].into(),
                 obstacles: Vec::new(),
                 uncovered: Vec::new(),
+                safe_files: [].into(),
             },
             answers: AgentStatuses::from([
                 (AgentId(0), Ok((status, progress))),
@@ -293,6 +325,58 @@ c      dead    -      -        -       -      -        -        -       -       
     }
 
     #[test]
+    fn a_line_tells_how_many_pages_are_known_due_and_overdue() {
+        let mut report = report();
+        assert_eq!(recrawl_line(&report.answers), None);
+        let mut line = |overdue| {
+            if let Some(Ok((_, progress))) = report.answers.get_mut(&AgentId(0)) {
+                let (scheduled, queued, unchanged, lateness) = (1_000, 20, 7, Some(2.0));
+                let recrawl = RecrawlProgress {
+                    scheduled,
+                    queued,
+                    unchanged,
+                    lateness,
+                    ..Default::default()
+                };
+                progress.recrawl = Some(RecrawlProgress { overdue, ..recrawl });
+            }
+            recrawl_line(&report.answers).expect("a line")
+        };
+        let text = line(Some(3));
+        assert!(text.contains("again, 2 s after they were due on average: 0 changed"), "{text}");
+        assert!(
+            text.contains("1,020 known: 20 due, 3 of them for over a minute, 1,000 later"),
+            "{text}"
+        );
+        assert!(line(Some(0)).contains("20 due, none for over a minute, 1,000 later"));
+        assert!(line(None).contains("20 due, 1,000 later"));
+    }
+
+    #[test]
+    fn uploads_are_summed_and_the_longest_failure_is_shown() {
+        let mut report = report();
+        assert_eq!(uploads_line(&report.answers), None);
+        let mut line = |problem: Option<&str>| {
+            if let Some(Ok((_, progress))) = report.answers.get_mut(&AgentId(0)) {
+                progress.uploads = Some(UploadProgress {
+                    files_waiting: 2,
+                    bytes_waiting: 3 << 30,
+                    files_stored: 1_200,
+                    bytes_stored: 1 << 40,
+                    failures: 7,
+                    problem: problem.map(str::to_owned),
+                    failing_ms: problem.map(|_| 61_000),
+                });
+            }
+            uploads_line(&report.answers).expect("a line")
+        };
+        let sums = "archive files uploaded: 1,200 (1.00 TiB), waiting: 2 (3.00 GiB)";
+        assert_eq!(line(None), format!("{sums}\n"));
+        let failing = "; failing at 1 of 1 agents, for up to 1 min 1 s: 503 Slow Down";
+        assert_eq!(line(Some("503 Slow Down")), format!("{sums}{failing}\n"));
+    }
+
+    #[test]
     fn the_json_has_the_same_values() {
         let mut report = report();
         if let Some(Ok((_, progress))) = report.answers.get_mut(&AgentId(0)) {
@@ -302,6 +386,7 @@ c      dead    -      -        -       -      -        -        -       -       
         let recrawl = json!({
             "scheduled": 0, "queued": 0, "changed": 0, "unchanged": 0, "not_modified": 0, "failed": 3,
             "freshness": null, "threshold": null, "new": 0, "lateness": null,
+            "overdue": null,
         });
         assert_eq!(json["agents"][0]["recrawl"], recrawl);
         assert_eq!(json["agents"][0]["pages"], 1_234);

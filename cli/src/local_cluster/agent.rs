@@ -3,6 +3,7 @@
 use crate::format::{count, rate};
 use crate::http::Meters;
 use crate::rate::Rates;
+use crate::tables::TABLES;
 use anyhow::Context;
 use crivello_agent::report::{Ended, Report};
 use crivello_agent::{AgentError, Crawl, JoinOptions, OpenError, Otlp};
@@ -53,6 +54,7 @@ impl LocalAgent {
             name: Some(name.clone()),
             weight: 1,
             auth,
+            tables: TABLES,
         };
         let joining = Builder::new()
             .name(format!("join {name}"))

@@ -204,7 +204,9 @@ impl LocalCluster {
                 return Ok(false);
             }
             for agent in dead {
-                client.remove(v1::RemoveRequest { agent, refetch: false, force: true }).await?;
+                client
+                    .remove(v1::RemoveRequest { agent, force: true, ..Default::default() })
+                    .await?;
             }
             Ok(true)
         })

@@ -83,6 +83,7 @@ fn add_totals(sum: &mut ReportTotals, more: &ReportTotals) {
     sum.pages += more.pages;
     sum.bytes += more.bytes;
     sum.duplicates += more.duplicates;
+    sum.near_duplicates += more.near_duplicates;
     sum.truncated += more.truncated;
     sum.robots_fetched += more.robots_fetched;
     sum.urls_seen += more.urls_seen;

@@ -3,16 +3,17 @@
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, AgentApi, HostsQuery, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
+    self, AgentApi, HostsQuery, IndexApi, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
+    TailSource,
 };
-use crivello_agent::messages::{Ack, RobotsOutcome};
+use crivello_agent::messages::{Ack, ArchivedPages, RobotsOutcome};
 use crivello_agent::peers::{
     Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer, PeerTrust,
 };
 use crivello_common::discard::Discard;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::AgentId;
+use crivello_common::view::{AgentId, LostArchive};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
 use futures_util::FutureExt;
@@ -40,6 +41,14 @@ struct FakeAgent {
 }
 
 impl AgentApi for FakeAgent {
+    fn archive(&self) -> Option<TailSource> {
+        None
+    }
+
+    fn index(&self) -> Option<Arc<dyn IndexApi>> {
+        None
+    }
+
     fn cluster_view(&self) -> QueryFuture<v1::ClusterView> {
         ready(Err(QueryError::NotNow)).boxed()
     }
@@ -64,8 +73,9 @@ impl AgentApi for FakeAgent {
         Vec::new()
     }
 
-    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
-        let _ = answer.send(Some(u64::from(by.0)));
+    fn archived(&self, lost: LostArchive, answer: oneshot::Sender<Option<ArchivedPages>>) {
+        let pages = ArchivedPages { lost: lost.agent.0.into(), safe: lost.safe_files.into() };
+        let _ = answer.send(Some(pages));
     }
 
     fn details(&self) -> Option<v1::DetailsResponse> {

@@ -5,6 +5,7 @@ mod archive;
 mod certs;
 mod coordinator;
 mod expressions;
+mod identity;
 mod packaging;
 mod program;
 mod robots;

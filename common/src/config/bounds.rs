@@ -13,6 +13,19 @@ pub(super) fn between<T: Value + PartialOrd>(min: T, max: T) -> impl Fn(&T) -> R
     }
 }
 
+/// Checks that a value is one of a few.
+pub(super) fn one_of<T: Value + PartialEq>(
+    choices: &'static [T],
+) -> impl Fn(&T) -> Result<(), String> {
+    move |value| {
+        if choices.contains(value) {
+            return Ok(());
+        }
+        let texts: Vec<String> = choices.iter().map(Value::write).collect();
+        Err(format!("{} is not possible; write {}", value.write(), texts.join(" or ")))
+    }
+}
+
 /// Checks that a value is at least `min`.
 pub(super) fn at_least<T: Value + PartialOrd>(min: T) -> impl Fn(&T) -> Result<(), String> {
     move |value| {

@@ -21,12 +21,12 @@ impl Settings {
     /// Fails if a setting is only possible for a single agent.
     pub fn check_shared(&self) -> Result<(), ConfigErrors> {
         let sieve = self.fixed.state.sieve;
-        if sieve == SieveKind::Rocksdb {
+        if matches!(sieve, SieveKind::Rocksdb | SieveKind::Quotient) {
             return Ok(());
         }
         let problem = format!(
-            "{} is for a single agent: in a cluster, agents also exchange URLs, which only the rows on \
-             disk record; write \"rocksdb\"",
+            "{} is for a single agent: in a cluster, agents also exchange URLs, and it cannot forget \
+             those of a group; write \"rocksdb\" or \"quotient\"",
             sieve.write()
         );
         Err(ConfigErrors(vec![ConfigError::of("state.sieve", problem)]))
@@ -57,6 +57,7 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
         ordered!(settings, fixed.fetch, first_byte_timeout <= total_timeout),
         ordered!(settings, fixed.fetch, body_size_max <= decoded_size_max),
         ordered!(settings, fixed.dns, ttl_min <= ttl_max),
+        signature(settings),
         domain_limit(settings, "limits.pages-per-domain-max", limits.pages_per_domain_max),
         domain_limit(settings, "limits.hosts-per-domain-max", limits.hosts_per_domain_max),
         ordered!(settings, live.recrawl, interval_min <= interval_max),
@@ -77,6 +78,21 @@ fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(S
         let why = "cannot be enforced while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
         (key.to_owned(), why.to_owned())
     })
+}
+
+/// Checks that a key and the place of its public half are given together.
+fn signature(settings: &Settings) -> Option<(String, String)> {
+    let identity = &settings.fixed.identity;
+    let [key, agent] = ["identity.signature-key-file", "identity.signature-agent"];
+    let (missing, why) = match (&*identity.signature_key_file, &*identity.signature_agent) {
+        ("", "") => return None,
+        ("", _) => (key, format!("missing, although {agent} is set: nothing would be signed")),
+        (_, "") => {
+            (agent, format!("missing, although {key} is set: nobody could find the public key"))
+        }
+        _ => return None,
+    };
+    Some((missing.to_owned(), why))
 }
 
 /// Checks that no name occurs twice.

@@ -44,6 +44,30 @@ closed_set! {
         Bloom => "bloom",
         /// A Bloom filter with blocks of one cache line.
         BlockedBloom => "blocked-bloom",
+        /// A quotient filter for each group.
+        Quotient => "quotient",
+    }
+    /// The index that agents keep; see [`Search::index`](super::Search::index).
+    #[derive(Default)]
+    pub enum SearchIndex {
+        /// None.
+        #[default]
+        Off => "off",
+        /// One with the smallest posting lists.
+        Small => "small",
+        /// One with posting lists that are decoded fastest.
+        Fast => "fast",
+    }
+    /// Treatment of near-duplicates; see [`Pages::near_duplicates`](super::Pages::near_duplicates).
+    #[derive(Default)]
+    pub enum NearDuplicates {
+        /// They are not recognized.
+        #[default]
+        Off => "off",
+        /// They are noted in the archive.
+        Note => "note",
+        /// They are noted, and their links are not followed.
+        SkipLinks => "skip-links",
     }
     /// Decides when a page is fetched again; see [`Recrawl::policy`](super::Recrawl::policy).
     #[derive(Default)]
@@ -56,7 +80,7 @@ closed_set! {
         /// About as often as it changes, within a budget.
         Adaptive => "adaptive",
     }
-    /// What the adaptive policy minimizes; see [`Recrawl::objective`](super::Recrawl::objective).
+    /// The loss that the adaptive policy minimizes; see [`Recrawl::objective`](super::Recrawl::objective).
     #[derive(Default)]
     pub enum RecrawlObjective {
         /// The harmonic number of missed changes.
@@ -64,6 +88,47 @@ closed_set! {
         Harmonic => "harmonic",
         /// The time for which copies are out of date.
         Freshness => "freshness",
+    }
+    /// Treatment of pages with `noarchive`; see [`Pages::noarchive`](super::Pages::noarchive).
+    #[derive(Default)]
+    pub enum NoArchive {
+        /// They are archived, with a note.
+        #[default]
+        Note => "note",
+        /// They are not archived.
+        Drop => "drop",
+    }
+    /// Form of the `Signature-Agent` header; see
+    /// [`Identity::signature_agent_form`](super::Identity::signature_agent_form).
+    #[derive(Default)]
+    pub enum SignatureAgentForm {
+        /// A dictionary with the URL of the directory.
+        #[default]
+        DirectoryUrl => "directory-url",
+        /// A dictionary with the origin of the directory.
+        Origin => "origin",
+        /// The origin, as a bare string.
+        String => "string",
+    }
+    /// Compression of archive files; see [`Store::compression`](super::Store::compression).
+    #[derive(Default)]
+    pub enum ArchiveCompression {
+        /// A gzip member for each record.
+        #[default]
+        Gzip => "gzip",
+        /// A zstd frame for each record.
+        Zstd => "zstd",
+    }
+    /// Survival of a store when the machine is lost; see [`Upload::survives`](super::Upload::survives).
+    #[derive(Default)]
+    pub enum StoreSurvival {
+        /// An S3 service does, a directory does not.
+        #[default]
+        Auto => "auto",
+        /// It does.
+        Yes => "yes",
+        /// It does not.
+        No => "no",
     }
     /// A way to rewrite URLs; see [`Links::rewrite`](super::Links::rewrite).
     pub enum UrlRewrite {
@@ -111,4 +176,5 @@ macro_rules! one_of {
     )+ };
 }
 one_of!(AssignBy PolitenessMode DigestKind SieveKind StrategyKind UrlRewrite);
-one_of!(RecrawlPolicy RecrawlObjective);
+one_of!(NoArchive RecrawlPolicy RecrawlObjective SignatureAgentForm ArchiveCompression);
+one_of!(NearDuplicates SearchIndex StoreSurvival);

@@ -34,13 +34,15 @@ mod write;
 
 pub use blocks::{BlockEntry, Blocklist, HostName};
 pub use choices::{
-    AssignBy, DigestKind, PolitenessMode, RecrawlObjective, RecrawlPolicy, SieveKind, UrlRewrite,
+    ArchiveCompression, AssignBy, DigestKind, NearDuplicates, NoArchive, PolitenessMode,
+    RecrawlObjective, RecrawlPolicy, SearchIndex, SieveKind, SignatureAgentForm, StoreSurvival,
+    UrlRewrite,
 };
 pub use describe::SettingInfo;
 pub use edit::{Edit, EditError, EditedSettings};
 pub use error::{ConfigError, ConfigErrors, SettingOrigin};
 pub use fingerprint::SettingDifference;
-pub use names::product_token;
+pub use names::{directory_url, product_token, upload_url};
 pub use raw::RawSettings;
 pub use records::{DomainDelay, LinkRule, RobotsExemption};
 pub use resume::TypedSettings;

@@ -53,6 +53,106 @@ pub fn product_token(text: &str) -> Result<(), String> {
     ))
 }
 
+/// Parses the URL of a directory of keys, or of the origin that has one at the well-known path.
+///
+/// # Errors
+/// Returns the problem and a valid form.
+pub fn directory_url(text: &str) -> Result<url::Url, String> {
+    let fits = |url: &url::Url| {
+        let is_bare = url.query().is_none() && url.fragment().is_none();
+        url.scheme() == "https" && is_bare && url.username().is_empty() && url.password().is_none()
+    };
+    url::Url::parse(text).ok().filter(fits).ok_or_else(|| {
+        format!(
+            "{text:?} is not an https URL without query, fragment and user; write one such as \
+             \"https://bot.example.com\""
+        )
+    })
+}
+
+/// Checks that a text is empty or the URL of a directory of keys.
+pub(super) fn directory(text: &str) -> Result<(), String> {
+    if text.is_empty() { Ok(()) } else { directory_url(text).map(drop) }
+}
+
+/// Checks that a text is empty or the URL of a webhook.
+pub(super) fn webhook(text: &str) -> Result<(), String> {
+    let fits = |url: url::Url| {
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        matches!(url.scheme(), "http" | "https") && !has_user
+    };
+    let problem = || {
+        let write =
+            "write one such as \"https://example.com/hook\"; a password does not belong there";
+        format!("{text:?} is not an http or https URL without a user; {write}")
+    };
+    (text.is_empty() || url::Url::parse(text).is_ok_and(fits)).then_some(()).ok_or_else(problem)
+}
+
+/// Checks names of files.
+pub(super) fn files(names: &[String]) -> Result<(), String> {
+    /// Maximum number of names: all are looked at when a crawl starts.
+    const NAMES_MAX: usize = 100_000;
+    if names.len() > NAMES_MAX {
+        return Err(format!("{} files; write at most {NAMES_MAX}", names.len()));
+    }
+    match names.iter().any(String::is_empty) {
+        true => Err("a name of a file is empty".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Parses the address of a store for archive files.
+///
+/// # Errors
+/// Returns the problem and a valid form.
+pub fn upload_url(text: &str) -> Result<url::Url, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._=-".contains(c);
+    let is_name = |part: &str| !part.is_empty() && part.chars().all(is_plain) && part != "..";
+    let fits = |url: &url::Url| match url.scheme() {
+        "file" => url.host_str().is_none() && url.to_file_path().is_ok(),
+        "s3" => {
+            let prefix = url.path().trim_matches('/');
+            let is_bare = url.username().is_empty() && url.password().is_none();
+            let is_bucket = url.host_str().is_some_and(is_name) && url.port().is_none();
+            is_bare && is_bucket && (prefix.is_empty() || prefix.split('/').all(is_name))
+        }
+        _ => false,
+    } && url.query().is_none() && url.fragment().is_none();
+    url::Url::parse(text).ok().filter(fits).ok_or_else(|| {
+        format!(
+            "{text:?} is not an address of a store; write one such as \"s3://bucket/prefix\", with letters, digits \
+             and any of . _ = - in the prefix, or \"file:///mnt/archive\"; credentials do not belong there"
+        )
+    })
+}
+
+/// Checks that a text is empty or the address of a store for archive files.
+pub(super) fn upload(text: &str) -> Result<(), String> {
+    if text.is_empty() { Ok(()) } else { upload_url(text).map(drop) }
+}
+
+/// Checks that a text is empty or the address of an S3 service.
+pub(super) fn upload_endpoint(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    webhook(text).map_err(|_| {
+        format!(
+            "{text:?} is not an http or https URL without a user; write one such as \"https://s3.example.com\""
+        )
+    })
+}
+
+/// Checks that a text is the name of a region.
+pub(super) fn region(text: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_name = (1..=64).contains(&text.len()) && text.chars().all(fits);
+    is_name.then_some(()).ok_or_else(|| {
+        format!("{text:?} is not the name of a region; write one such as \"eu-central-1\"")
+    })
+}
+
 /// Checks names of query parameters, or patterns of them.
 pub(super) fn parameters(names: &[String]) -> Result<(), String> {
     /// Maximum number of names: each is compared with each parameter of each link.

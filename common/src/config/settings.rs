@@ -7,9 +7,11 @@
 //! users see. Keys are the names with hyphens.
 
 use super::blocks::{BlockEntry, HostName};
-use super::bounds::{at_least, between, each, few, some_at_least};
+use super::bounds::{at_least, between, each, few, one_of, some_at_least};
 use super::choices::{
-    AssignBy, DigestKind, PolitenessMode, RecrawlObjective, RecrawlPolicy, SieveKind, UrlRewrite,
+    ArchiveCompression, AssignBy, DigestKind, NearDuplicates, NoArchive, PolitenessMode,
+    RecrawlObjective, RecrawlPolicy, SearchIndex, SieveKind, SignatureAgentForm, StoreSurvival,
+    UrlRewrite,
 };
 use super::names;
 use super::records::{DomainDelay, LinkRule, RobotsExemption};
@@ -58,6 +60,12 @@ pub struct Fixed {
     pub state: State,
     /// Metrics and traces.
     pub telemetry: Telemetry,
+    /// The webhook.
+    pub webhook: Webhook,
+    /// Copies of the archive in an object store.
+    pub upload: Upload,
+    /// The index of archived pages.
+    pub search: Search,
 }
 
 /// Settings that change while the crawl runs.
@@ -84,6 +92,17 @@ settings! {
         contact: String = String::new(), must names::contact;
         /// Product token of the user agent, matched against robots.txt (RFC 9309).
         user_agent_name: String = "crivello".to_owned(), must names::product_token;
+        /// File with the private key that signs requests (docs/signatures.md), as `crivello identity
+        /// keygen` writes it; in a cluster each agent has it at this path. If empty, requests are not
+        /// signed. Requests over http are never signed.
+        signature_key_file: String = String::new();
+        /// Where sites find the public key: the https URL of the directory that `crivello identity
+        /// directory` writes, or the origin that has it at the well-known path.
+        signature_agent: String = String::new(), must names::directory;
+        /// Form of the `Signature-Agent` header. directory-url: a dictionary with the URL of the
+        /// directory, as the IETF working group has it. origin: a dictionary with its origin. string: its
+        /// origin as a bare string, as the first drafts had it.
+        signature_agent_form: SignatureAgentForm = SignatureAgentForm::DirectoryUrl;
         /// Unit of assignment to agents: all hosts of a registrable domain (public-suffix list with
         /// its private section), or each host separately. With hosts, limits per domain are not
         /// possible.
@@ -190,6 +209,9 @@ settings! {
         /// Fetch only from sites whose certificate is valid. In any case certificates are verified,
         /// and the result is recorded in the archive.
         verify_certificates: bool = false;
+        /// Fetch `/.well-known/tdmrep.json` after each robots.txt that allows it, and record the rights that
+        /// it states (docs/signals.md).
+        tdmrep: bool = false;
         /// Value of the `Accept-Language` header. If empty, none is sent.
         accept_language: String = String::new(), must names::header_value;
         /// Networks that may be visited although they are private, loopback or link-local, or
@@ -287,6 +309,13 @@ settings! {
         /// (its links are followed, and it is not archived) or `"drop"` (neither), such as
         /// `page.language == "eng" ? "archive" : "drop"`. If empty, all pages are archived.
         keep: String = String::new(), must names::keep;
+        /// note: a page with the robots directive `noarchive` is archived, and the archive notes it
+        /// (docs/signals.md). drop: it is not archived, and its links are followed.
+        noarchive: NoArchive = NoArchive::Note;
+        /// Treatment of pages whose text is nearly that of an earlier page (docs/near-duplicates.md).
+        /// off: nothing, and they are not recognized. note: they are noted in the archive. skip-links: in
+        /// addition, their links are not followed if the earlier page has the same registrable domain.
+        near_duplicates: NearDuplicates = NearDuplicates::Off;
     }
     /// When pages are fetched again (docs/recrawl.md). A crawl that does so has no end.
     live recrawl: Recrawl {
@@ -302,7 +331,7 @@ settings! {
         /// Rate at which all agents together fetch pages again, with the policy adaptive: pages per
         /// second, or a percentage of the known pages per day, such as `"10%"`.
         rate: RevisitRate = RevisitRate::PerSecond(1.0), must RevisitRate::check;
-        /// What the policy adaptive minimizes. harmonic: missed changes, and no page is given up.
+        /// Loss that the policy adaptive minimizes. harmonic: missed changes, and no page is given up.
         /// freshness: the time for which copies are out of date; pages that change too fast for the
         /// rate are given up.
         objective: RecrawlObjective = RecrawlObjective::Harmonic;
@@ -342,12 +371,22 @@ settings! {
         file_size_max: ByteSize = ByteSize::gib(1), must at_least(ByteSize::mib(1));
         /// Digest of payloads. Replay tools expect SHA-1.
         digest: DigestKind = DigestKind::Sha1, permanent true;
-        /// gzip level, 1 to 9. Level 1 needs the least CPU for files a few percent larger.
+        /// Compression of archive files. gzip: all programs read it. zstd: files a quarter smaller for less CPU, for
+        /// programs that read `.warc.zst`. A change holds from the next file on.
+        compression: ArchiveCompression = ArchiveCompression::Gzip;
+        /// gzip level, 1 to 9. Level 1 needs a third of the CPU of level 6, for files a third larger.
         gzip_level: u32 = 1, must between(1, 9);
+        /// zstd level, 1 to 19. Level 1 needs the least CPU.
+        zstd_level: u32 = 1, must between(1, 19);
         /// Write a metadata record with the outlinks.
         outlinks: bool = false;
         /// Write exact duplicates as `revisit` records.
         revisits: bool = true;
+        /// CDXJ indexes of earlier crawls (docs/known.md): a page whose payload one of them lists is written as a
+        /// `revisit` record of that capture. In a cluster each agent has them at these paths.
+        known: Vec<String> = Vec::new(), must names::files;
+        /// Use SHA-1 digests of `known`. Others can forge them: two files with the same digest.
+        accept_sha1: bool = false;
     }
     /// The cluster. A single agent does not use these settings.
     fixed cluster: Cluster {
@@ -367,16 +406,22 @@ settings! {
         /// Maximum number of hosts in memory.
         hosts_max: u64 = 50_000, in "hosts", must at_least(1);
         /// Data structure that decides whether a URL is new. rocksdb reads the rows on disk, for any
-        /// number of URLs. The others are for a single agent: memory needs about 11 bytes per URL;
-        /// bloom and blocked-bloom (faster, slightly less exact) use `sieve-memory`, and drop more new
-        /// URLs the fuller they are.
+        /// number of URLs. quotient (a filter for each registrable domain, up to `sieve-memory`) reads
+        /// them only for what does not fit, and drops one new URL in a million of a domain with a
+        /// million. The others are for a single agent: memory needs about 11 bytes per URL; bloom and
+        /// blocked-bloom (faster, slightly less exact) use `sieve-memory`, and drop more new URLs the
+        /// fuller they are.
         sieve: SieveKind = SieveKind::Rocksdb;
-        /// Memory of bloom and blocked-bloom. 256 MiB hold 140 million URLs before one new URL in a
-        /// thousand is dropped.
+        /// Memory of bloom, blocked-bloom and quotient. 256 MiB hold 140 million URLs before a Bloom
+        /// filter drops one new URL in a thousand, or some 24 million URLs in quotient filters.
         sieve_memory: ByteSize = ByteSize::mib(256),
             must between(ByteSize::mib(1), ByteSize::gib(1024));
         /// Memory of the approximate LRU cache in front of the sieve.
         sieve_cache: ByteSize = ByteSize::mib(32);
+        /// Memory of the counts of links, while `links.priority` names `url.inlinks`. 32 MiB hold some 10
+        /// million URLs; links to others are not counted then.
+        inlinks_memory: ByteSize = ByteSize::mib(32),
+            must between(ByteSize::mib(1), ByteSize::gib(1024));
         /// Block cache of RocksDB.
         block_cache: ByteSize = ByteSize::mib(64), must at_least(ByteSize::mib(1));
         /// Write buffers of RocksDB in total.
@@ -389,6 +434,9 @@ settings! {
         sync_interval: Duration = secs(1), must between(MILLISECOND, secs(3_600));
         /// Free disk space below which fetching is suspended.
         disk_free_min: ByteSize = ByteSize::mib(256);
+        /// Number of tables of the index of near-duplicates: 4, about 53 bytes per page, for up to some 60
+        /// million pages per agent; or 10, about 200 bytes per page, for more.
+        near_tables: u32 = 4, must one_of(&[4, 10]), permanent true;
         /// Number of threads that parse and compress. 0 is one per core.
         parser_threads: u32 = 0, in "threads", must between(0, 1_024);
     }
@@ -398,5 +446,54 @@ settings! {
         trace_rate: f64 = 0.001, must between(0.0, 1.0);
         /// Duration of a visit above which it is always traced, like a failed one.
         trace_slow: Duration = secs(10), must between(MILLISECOND, YEAR);
+    }
+    /// Messages about captures, as they are archived (docs/following.md).
+    fixed webhook: Webhook {
+        /// Address that receives them: an http or https URL. If empty, none are sent.
+        url: String = String::new(), must names::webhook;
+        /// File of the secret that signs them, readable only by its owner; in a cluster each agent has it at
+        /// this path. If empty, the environment variable CRIVELLO_WEBHOOK_SECRET has it.
+        secret_file: String = String::new();
+    }
+    /// Copies of sealed archive files in an object store, while the crawl goes on (docs/uploads.md).
+    fixed upload: Upload {
+        /// Where archive files are copied to once they are sealed, each with its index: s3://BUCKET/PREFIX or
+        /// file:///DIRECTORY. If empty, nowhere.
+        url: String = String::new(), must names::upload;
+        /// Address of the S3 service. If empty, that of Amazon S3 in the region.
+        endpoint: String = String::new(), must names::upload_endpoint;
+        /// Region of the bucket.
+        region: String = "us-east-1".to_owned(), must names::region;
+        /// File of the credentials, readable only by its owner, with the lines AWS_ACCESS_KEY_ID=…,
+        /// AWS_SECRET_ACCESS_KEY=… and, if there is one, AWS_SESSION_TOKEN=…; in a cluster each agent has it at this
+        /// path. If empty, the environment variables of these names have them.
+        credentials_file: String = String::new();
+        /// Whether each archive file also gets a table there, in Parquet: a row for each capture, with the columns of
+        /// crivello export parquet.
+        parquet: bool = true;
+        /// Whether an archive file is deleted on this machine once its copy was read back and is the same.
+        delete_after: bool = false;
+        /// Whether the store survives the loss of this machine, so that a copy in it counts as a second copy: if an
+        /// agent of a cluster is lost with its disk, pages in files that were read back from the store are not fetched
+        /// again. auto: yes for s3, no for file.
+        survives: StoreSurvival = StoreSurvival::Auto;
+        /// Size of the parts in which a file is sent; larger for files of more than 9,000 of them. Amazon S3 permits
+        /// no less than 5 MiB.
+        part_size: ByteSize = ByteSize::mib(8), must between(ByteSize::kib(64), ByteSize::gib(1));
+        /// Parts that are sent at the same time; the memory of copying is this number and one more.
+        parts_at_once: u32 = 2, in "parts", must between(1, 64);
+        /// Bytes a second that copying sends, or reads back, at most. 0 B is no limit.
+        rate_max: ByteSize = ByteSize(0);
+        /// Time for which the end of a run waits for copies: in total if somebody stops the crawl, else without
+        /// progress. The rest is copied in the next run.
+        end_wait: Duration = secs(60), must between(Duration::ZERO, DAY);
+    }
+    /// The index of archived pages that each agent keeps while the crawl goes on, for `crivello search --cluster` and
+    /// the dashboard (docs/search.md).
+    fixed search: Search {
+        /// Preset of the index: small or fast. off: there is none. An archive file is indexed once it is sealed.
+        index: SearchIndex = SearchIndex::Off;
+        /// Memory for pages that are being indexed.
+        memory: ByteSize = ByteSize::mib(64), must between(ByteSize::mib(1), ByteSize::gib(64));
     }
 }

@@ -179,7 +179,13 @@ fn only_permanent_settings_change_the_fingerprint() {
         );
     }
     let fixed: Vec<_> = TABLE.iter().filter(|s| s.permanent).map(Setting::key).collect();
-    let all = ["identity.assign-by", "store.digest", "cluster.strategy", "cluster.replication"];
+    let all = [
+        "identity.assign-by",
+        "store.digest",
+        "cluster.strategy",
+        "cluster.replication",
+        "state.near-tables",
+    ];
     assert_eq!(fixed, all);
     let messages =
         settings.fingerprint_differences("identity.assign-by = \"host\"\nurl normal form = 1\n");
@@ -191,6 +197,7 @@ fn only_permanent_settings_change_the_fingerprint() {
             "cluster.strategy: the stored crawl has not set, now it is \"permutation\"",
             "half of cluster.lease, at most 5s: the stored crawl has not set, now it is 5s",
             "identity.assign-by: the stored crawl has \"host\", now it is \"domain\"",
+            "state.near-tables: the stored crawl has not set, now it is 4",
             "store.digest: the stored crawl has not set, now it is \"sha1\"",
         ]
     );

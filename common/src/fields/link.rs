@@ -26,6 +26,8 @@ pub const LINK_KINDS: [&str; 13] = [
 pub struct LinkRecord<'a> {
     /// Its URL.
     pub url: &'a CrawlUrl,
+    /// Number of pages with a link to it, as far as they are counted; 1 when a link is judged.
+    pub inlinks: u64,
     /// Number of links from a seed.
     pub depth: u16,
     /// True if the target is a sitemap.
@@ -59,7 +61,7 @@ impl<'a> LinkRecord<'a> {
     /// Returns a URL that a person asks for, or of which no more is known, `depth` links from a seed.
     #[must_use]
     pub const fn seed(url: &'a CrawlUrl, depth: u16, is_sitemap: bool) -> Self {
-        Self { url, depth, is_sitemap, kind: "seed", nofollow: false, parent: None }
+        Self { url, inlinks: 1, depth, is_sitemap, kind: "seed", nofollow: false, parent: None }
     }
 
     fn is_same(&self, part: fn(&CrawlUrl) -> &str) -> bool {
@@ -72,6 +74,8 @@ impl<'a> LinkRecord<'a> {
 }
 
 fields! { LinkRecord:
+    "url.inlinks" Int |link| i64::try_from(link.inlinks).unwrap_or(i64::MAX),
+        "Number of times that a link to it was found, about; only in `links.priority`.";
     "link.depth" Int |link| link.depth.into(),
         "Number of links from a seed; 0 for a seed.";
     "link.sitemap" Bool |link| link.is_sitemap,
@@ -113,7 +117,19 @@ pub fn compile_condition(text: &str) -> Result<Option<Expression>, String> {
         return Ok(None);
     }
     let compiled = Expression::compile(text, FIELDS, ValueType::Bool);
-    compiled.map(Some).map_err(|error| error.to_string())
+    let compiled = compiled.map_err(|error| error.to_string())?;
+    if names_inlinks(&compiled) {
+        return Err(format!("{INLINKS} is known only to links.priority"));
+    }
+    Ok(Some(compiled))
+}
+
+/// Field that only the agent that owns a URL knows.
+const INLINKS: &str = "url.inlinks";
+
+/// Returns true if an expression over [`FIELDS`] names the number of in-links.
+pub(super) fn names_inlinks(expression: &Expression) -> bool {
+    expression.fields_used().iter().any(|&index| FIELDS[index].name == INLINKS)
 }
 
 #[cfg(test)]
@@ -121,7 +137,7 @@ mod tests {
     use super::*;
 
     fn value(text: &str, link: &LinkRecord<'_>) -> bool {
-        compile_condition(text).unwrap().unwrap().bool(link).unwrap()
+        Expression::compile(text, FIELDS, ValueType::Bool).unwrap().bool(link).unwrap()
     }
 
     #[test]
@@ -133,6 +149,7 @@ mod tests {
             ParentRecord { url: &page, status: 301, bytes: 77, n_links, text_length, language };
         let link = LinkRecord {
             url: &url,
+            inlinks: 7,
             depth: 3,
             is_sitemap: false,
             kind: "anchor",
@@ -150,6 +167,7 @@ mod tests {
             ("url.query", r#""q=1&r""#, true),
             ("url.path_depth", "2", true),
             ("url.length", "35", true),
+            ("url.inlinks", "7", false),
             ("link.depth", "3", false),
             ("link.sitemap", "false", true),
             ("link.kind", r#""anchor""#, false),
@@ -181,6 +199,7 @@ mod tests {
             ("url.host", "bool"),
             ("link.depth < ", "column "),
             ("url.path.matches(\"(\")", "column "),
+            ("url.inlinks > 1", "only to links.priority"),
         ] {
             let error = compile_condition(text).map(|_| ()).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -1,13 +1,14 @@
 //! Fields that expressions see: of a link that is judged ([`link`]), and of a fetched page ([`page`]); and
 //! the rules that consist of such expressions.
 
+pub mod capture;
 pub mod link;
 pub mod page;
 pub mod priority;
 pub mod recrawl;
 mod table;
 
-use crate::config::{Live, RecrawlPolicy};
+use crate::config::{Live, NearDuplicates, RecrawlPolicy};
 use crivello_expressions::{Expression, Field};
 use link::compile_condition;
 use page::KeepRule;
@@ -17,14 +18,16 @@ use priority::PriorityRule;
 const OF_MAIN_TEXT: [&str; 4] =
     ["page.text_length", "page.language", "parent.text_length", "parent.language"];
 
-/// Returns true if an expression in live settings, which are valid, reads the main text of pages, or if
-/// pages are fetched again: whether a page has changed is decided by its main text.
+/// Returns true if an expression in live settings, which are valid, reads the main text of pages, if
+/// near-duplicates are recognized, or if pages are fetched again: whether a page has changed is decided by
+/// its main text.
 #[must_use]
 pub fn need_main_text(live: &Live) -> bool {
     let admit = compile_condition(&live.links.admit).unwrap_or_default();
     let keep = KeepRule::compile(&live.pages.keep).unwrap_or_default();
     let priority = PriorityRule::compile(&live.links.priority).unwrap_or_default();
     live.recrawl.policy != RecrawlPolicy::None
+        || live.pages.near_duplicates != NearDuplicates::Off
         || admit.is_some_and(|condition| reads_main_text(&condition, link::FIELDS))
         || keep.is_some_and(|rule| reads_main_text(rule.expression(), page::FIELDS))
         || priority.is_some_and(|rule| reads_main_text(rule.expression(), link::FIELDS))
@@ -67,8 +70,8 @@ mod tests {
         for kind in super::link::LINK_KINDS {
             assert!(document.contains(&format!("`{kind}`")), "docs/expressions.md has not: {kind}");
         }
-        for Field { name, value_type, doc } in super::link::FIELDS.iter().chain(super::page::FIELDS)
-        {
+        let fields = super::link::FIELDS.iter().chain(super::page::FIELDS);
+        for Field { name, value_type, doc } in fields.chain(super::capture::FIELDS) {
             let row = format!("| `{name}` | {value_type} | {doc} |");
             assert!(document.contains(&row), "docs/expressions.md has not: {row}");
         }

@@ -20,6 +20,8 @@ pub struct PageRecord<'a> {
     pub bytes: u64,
     /// True if the body was cut.
     pub is_truncated: bool,
+    /// True if its text is nearly that of an earlier page, and near-duplicates are recognized.
+    pub is_near_duplicate: bool,
     /// Character encoding; empty if there is no text.
     pub charset: &'a str,
     /// Title; empty if there is none.
@@ -28,6 +30,8 @@ pub struct PageRecord<'a> {
     pub n_links: usize,
     /// True if the page has `noindex`.
     pub noindex: bool,
+    /// True if the page has `noarchive`.
+    pub noarchive: bool,
     /// True if the page has `nofollow` for all its links.
     pub nofollow: bool,
     /// Characters of the main text, without white space.
@@ -47,6 +51,8 @@ fields! { PageRecord:
         "Bytes of the body as received.";
     "page.truncated" Bool |page| page.is_truncated,
         "True if the body was cut.";
+    "page.near_duplicate" Bool |page| page.is_near_duplicate,
+        "True if the text is nearly that of an earlier page; false while `pages.near-duplicates` is off.";
     "page.charset" String |page| page.charset,
         "Character encoding, as `UTF-8`; empty if there is no text.";
     "page.title" String |page| page.title,
@@ -55,6 +61,8 @@ fields! { PageRecord:
         "Number of links that are followed.";
     "page.noindex" Bool |page| page.noindex,
         "True if the page or its header has `noindex`, for all crawlers or for this one.";
+    "page.noarchive" Bool |page| page.noarchive,
+        "True if the page or its header has `noarchive`, for all crawlers or for this one.";
     "page.nofollow" Bool |page| page.nofollow,
         "True if the page or its header has `nofollow` for all its links.";
     "page.text_length" Int |page| page.text_length as i64,
@@ -126,10 +134,12 @@ mod tests {
             media: "text/html",
             bytes: 77,
             is_truncated: true,
+            is_near_duplicate: true,
             charset: "UTF-8",
             title: "A title",
             n_links: 5,
             noindex: true,
+            noarchive: true,
             nofollow: false,
             text_length: 12,
             language: "eng",
@@ -149,10 +159,12 @@ mod tests {
             ("page.media", r#""text/html""#),
             ("page.bytes", "77"),
             ("page.truncated", "true"),
+            ("page.near_duplicate", "true"),
             ("page.charset", r#""UTF-8""#),
             ("page.title", r#""A title""#),
             ("page.links", "5"),
             ("page.noindex", "true"),
+            ("page.noarchive", "true"),
             ("page.nofollow", "false"),
             ("page.text_length", "12"),
             ("page.language", r#""eng""#),

@@ -1,6 +1,6 @@
 //! Priorities of links: `links.priority`.
 
-use super::link::{FIELDS, LinkRecord};
+use super::link::{FIELDS, LinkRecord, names_inlinks};
 use crate::url::CrawlUrl;
 use crivello_expressions::{Expression, ValueType};
 
@@ -15,6 +15,7 @@ pub const PRESETS: &[(&str, &str)] = &[
     ("short-first", "url.length < 1016 ? url.length / 4 : 254"),
     ("off-site-first", "link.same_domain ? 160 : 96"),
     ("good-parents-first", "parent.status == 200 && parent.text_length > 500 ? 96 : 160"),
+    ("most-linked-first", "url.inlinks < 128 ? 128 - url.inlinks : 0"),
 ];
 
 /// Fields that follow from the row of a queued URL; so do those of the URL.
@@ -25,6 +26,7 @@ const OF_ROW: [&str; 2] = ["link.depth", "link.sitemap"];
 pub struct PriorityRule {
     expression: Expression,
     is_of_row: bool,
+    counts_inlinks: bool,
 }
 
 impl PriorityRule {
@@ -46,7 +48,13 @@ impl PriorityRule {
             let name = FIELDS[index].name;
             name.starts_with("url.") || OF_ROW.contains(&name)
         });
-        Ok(Some(Self { expression, is_of_row }))
+        let counts_inlinks = names_inlinks(&expression);
+        if counts_inlinks && !is_of_row {
+            return Err("url.inlinks changes while a URL is queued: name only fields that it keeps beside it, \
+                        url.…, link.depth and link.sitemap"
+                .to_owned());
+        }
+        Ok(Some(Self { expression, is_of_row, counts_inlinks }))
     }
 
     /// Returns the priority of a link: the value of the expression, but at least 0 and at most 254, or
@@ -66,9 +74,14 @@ impl PriorityRule {
         self.is_of_row
     }
 
-    /// Returns the priority of a queued URL, by the fields that its row has.
-    pub fn of_row(&self, url: &CrawlUrl, depth: u16, is_sitemap: bool) -> u8 {
-        self.priority(&LinkRecord::seed(url, depth, is_sitemap))
+    /// Returns true if links must be counted, because the expression names their number.
+    pub const fn counts_inlinks(&self) -> bool {
+        self.counts_inlinks
+    }
+
+    /// Returns the priority of a queued URL, by the fields that its row has, and the number of links to it.
+    pub fn of_row(&self, url: &CrawlUrl, depth: u16, is_sitemap: bool, inlinks: u64) -> u8 {
+        self.priority(&LinkRecord { inlinks, ..LinkRecord::seed(url, depth, is_sitemap) })
     }
 }
 
@@ -92,8 +105,10 @@ mod tests {
             ("9000000000 * 1000000000", 254),
             ("1 / (link.depth - 3)", PRIORITY_DEFAULT),
             ("url.path_depth * 10", 20),
+            ("url.inlinks", 2),
+            ("most-linked-first", 126),
         ] {
-            assert_eq!(rule(text).of_row(&url, 3, false), priority, "{text}");
+            assert_eq!(rule(text).of_row(&url, 3, false, 2), priority, "{text}");
         }
         assert!(PriorityRule::compile(" ").unwrap().is_none());
         assert!(PriorityRule::compile("url.host").is_err());
@@ -115,6 +130,7 @@ mod tests {
             ("short-first", link, LinkRecord { url: &far, ..link }),
             ("off-site-first", LinkRecord { url: &far, ..link }, link),
             ("good-parents-first", link, LinkRecord { parent: poor, ..link }),
+            ("most-linked-first", LinkRecord { inlinks: 2, ..link }, link),
         ];
         assert!(pairs.iter().map(|(name, ..)| *name).eq(PRESETS.iter().map(|(name, _)| *name)));
         for (name, first, second) in pairs {
@@ -130,11 +146,15 @@ mod tests {
             ("breadth-first", true),
             ("short-first", true),
             ("link.sitemap ? 1 : 2", true),
+            ("most-linked-first", true),
             ("off-site-first", false),
             ("good-parents-first", false),
             ("link.nofollow ? url.length : 2", false),
         ] {
             assert_eq!(rule(text).is_of_row(), is_of_row, "{text}");
+            assert_eq!(rule(text).counts_inlinks(), text == "most-linked-first");
         }
+        let error = PriorityRule::compile("url.inlinks + parent.links").unwrap_err();
+        assert!(error.starts_with("url.inlinks changes"), "{error}");
     }
 }

@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! version  1 byte, currently 2
-//! flags    1 byte: 1 everything is disallowed, 2 a crawl delay follows, 4 further rules follow
+//! flags    1 byte: 1 everything is disallowed, 2 a crawl delay follows, 4 further rules follow,
+//!          8 signals follow
 //! delay    varint, milliseconds, only with flag 2
 //! rules    varint count, each: flags (1 allow, 2 anchored at the end), varint line,
 //!          varint length, text in normal form with 0 as wildcard
 //! sitemaps varint count, each: varint length, UTF-8
+//! signals  varint length, UTF-8 lines, only with flag 8
 //! also     the rules that apply as well, in the same form, only with flag 4
 //! ```
 //! A varint is unsigned LEB128. The lookup structure is not stored; it is rebuilt.
 
+use super::site_signals::SiteSignals;
 use super::table::Draft;
 use super::{CRAWL_DELAY_MAX, Rules, escape};
 use crate::codec::{RowReader, RowWriter};
@@ -21,6 +24,7 @@ const VERSION: u8 = 2;
 const DISALLOW_ALL: u8 = 1;
 const DELAY: u8 = 2;
 const ALSO: u8 = 4;
+const SIGNALS: u8 = 8;
 const ALLOW: u8 = 1;
 const ANCHORED: u8 = 2;
 /// Upper bound for the size of the encoded rules of any robots.txt.
@@ -48,7 +52,8 @@ impl Rules {
         out.byte(
             flag(self.disallow_all, DISALLOW_ALL)
                 | flag(self.crawl_delay.is_some(), DELAY)
-                | flag(self.also.is_some(), ALSO),
+                | flag(self.also.is_some(), ALSO)
+                | flag(self.signals.is_some(), SIGNALS),
         );
         if let Some(delay) = self.crawl_delay {
             out.number(millis(delay));
@@ -62,6 +67,9 @@ impl Rules {
         out.number(self.sitemaps.len() as u64);
         for sitemap in &self.sitemaps {
             out.bytes(sitemap.as_bytes());
+        }
+        if let Some(signals) = &self.signals {
+            out.bytes(signals.lines().as_bytes());
         }
         if let Some(also) = &self.also {
             out.rest(&also.to_bytes());
@@ -77,7 +85,7 @@ impl Rules {
         if bytes.len() > BYTES_MAX {
             return Err(DecodeError::Length);
         }
-        Self::read(bytes, DISALLOW_ALL | DELAY | ALSO)
+        Self::read(bytes, DISALLOW_ALL | DELAY | ALSO | SIGNALS)
     }
 
     /// Decodes rules that may have these flags.
@@ -98,10 +106,15 @@ impl Rules {
         }
         let mut sitemaps = Vec::new();
         for _ in 0..rest.number().ok_or(DecodeError::Length)? {
-            let text = rest.bytes().ok_or(DecodeError::Length)?;
-            let text = std::str::from_utf8(text).map_err(|_| DecodeError::Malformed)?;
-            sitemaps.push(text.into());
+            sitemaps.push(read_text(&mut rest)?.into());
         }
+        let signals = match flags & SIGNALS {
+            0 => None,
+            _ => {
+                let signals = SiteSignals::compile(read_text(&mut rest)?.to_owned());
+                Some(signals.ok_or(DecodeError::Malformed)?)
+            }
+        };
         let also = match flags & ALSO {
             0 if rest.0.is_empty() => None,
             0 => return Err(DecodeError::Length),
@@ -113,8 +126,14 @@ impl Rules {
             crawl_delay,
             disallow_all: flags & DISALLOW_ALL != 0,
             also,
+            signals,
         })
     }
+}
+
+fn read_text<'a>(rest: &mut RowReader<'a>) -> Result<&'a str, DecodeError> {
+    let text = rest.bytes().ok_or(DecodeError::Length)?;
+    std::str::from_utf8(text).map_err(|_| DecodeError::Malformed)
 }
 
 fn read_delay(rest: &mut RowReader<'_>) -> Result<Duration, DecodeError> {

@@ -21,7 +21,9 @@ mod pattern;
 mod read;
 mod redirect;
 mod sanitize;
+mod site_signals;
 mod table;
+mod tdm_rules;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +31,8 @@ pub use encode::DecodeError;
 pub use read::CRAWL_DELAY_MAX;
 pub use redirect::{follows_redirect, is_robots_in_scope};
 pub use sanitize::SIZE_MAX;
+pub use site_signals::{SIGNAL_LINES_MAX, SiteSignals};
+pub use tdm_rules::{TDM_FILE, TdmRule};
 
 use crate::url::CrawlUrl;
 use std::sync::{Arc, LazyLock};
@@ -53,6 +57,8 @@ pub struct Rules {
     disallow_all: bool,
     /// Rules that apply as well: a URL is allowed if both allow it. They have none of their own.
     also: Option<Box<Self>>,
+    /// Signals of the site about uses of its pages; `None` if it states nothing.
+    signals: Option<Arc<SiteSignals>>,
 }
 
 /// The result of [`Rules::decide`].
@@ -120,13 +126,16 @@ impl Rules {
 
     /// Returns the rules under which a URL is allowed if these and `also` allow it, with the longer
     /// of their delays. `also` replaces the rules of an earlier call, so that the result is not
-    /// larger than these rules and `also`; rules that `also` was combined with are ignored.
+    /// larger than these rules and `also`; rules that `also` was combined with are ignored. Its signals
+    /// count only if these rules have none.
     #[must_use]
     pub fn and(&self, also: &Self) -> Self {
         let first = Self { also: None, ..self.clone() };
-        let second = Self { also: None, sitemaps: Box::default(), ..also.clone() };
+        let signals = first.signals.clone().or_else(|| also.signals.clone());
+        let first = Self { signals: None, ..first };
+        let second = Self { also: None, sitemaps: Box::default(), signals: None, ..also.clone() };
         let adds_nothing = second == Self::default() || second == first;
-        Self { also: (!adds_nothing).then(|| Box::new(second)), ..first }
+        Self { also: (!adds_nothing).then(|| Box::new(second)), signals, ..first }
     }
 
     /// Returns the delay between requests that the site asks for: the longest `Crawl-delay` of the
@@ -139,6 +148,11 @@ impl Rules {
     /// values are not necessarily URLs.
     pub const fn sitemaps(&self) -> &[Box<str>] {
         &self.sitemaps
+    }
+
+    /// Returns the signals of the site; `None` if there are none.
+    pub const fn signals(&self) -> Option<&Arc<SiteSignals>> {
+        self.signals.as_ref()
     }
 
     /// Returns these rules in an `Arc`. Rules without lines, delay and sitemaps, which most hosts
@@ -170,5 +184,6 @@ impl Rules {
             + size_of_val(&*self.sitemaps)
             + self.sitemaps.iter().map(|s| s.len()).sum::<usize>()
             + self.also.as_ref().map_or(0, |also| size_of::<Self>() + also.heap_size())
+            + self.signals.as_ref().map_or(0, |signals| signals.heap_size())
     }
 }

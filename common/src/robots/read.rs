@@ -8,9 +8,11 @@
 //!
 //! `Crawl-delay` is no part of RFC 9309. One applies to the agents of the `User-agent` lines above
 //! it, back to the last rule or `Crawl-delay`. So the delay of one agent is never that of the next
-//! one, even if there is no rule between them.
+//! one, even if there is no rule between them. Signals (`Content-Usage`, `Content-Signal`) are read in the
+//! same way.
 
 use super::sanitize::sanitize;
+use super::site_signals::{SignalKey, SignalLines};
 use super::table::Draft;
 use super::{Rules, escape};
 use robotstxt::RobotsParseHandler;
@@ -33,6 +35,7 @@ impl Rules {
             table: reader.draft.build(),
             crawl_delay: reader.delay,
             sitemaps: reader.sitemaps.into_boxed_slice(),
+            signals: reader.signals.build(),
             ..Self::default()
         }
     }
@@ -74,11 +77,16 @@ struct Reader<'a> {
     group: Named,
     /// Agents of the next `Crawl-delay`.
     delayed: Named,
+    /// Agents of the next signal.
+    signaled: Named,
+    /// True once there was a `User-agent` line.
+    has_groups: bool,
     /// True if any group so far named our agent.
     ever_ours: bool,
     draft: Draft,
     delay: Option<Duration>,
     sitemaps: Vec<Box<str>>,
+    signals: SignalLines,
 }
 
 impl Reader<'_> {
@@ -96,6 +104,7 @@ impl Reader<'_> {
     fn rule(&mut self, line: u32, value: &str, allow: bool) {
         self.group.open = false;
         self.delayed.open = false;
+        self.signaled.open = false;
         if self.group.applies(self.ever_ours) {
             let start = self.draft.arena.len();
             let anchored = escape::pattern(value, &mut self.draft.arena);
@@ -114,10 +123,13 @@ impl RobotsParseHandler for Reader<'_> {
         let ours = !all && self.names_us(value);
         self.group.add(ours, all);
         self.delayed.add(ours, all);
+        self.signaled.add(ours, all);
+        self.has_groups = true;
         if ours && !self.ever_ours {
             self.ever_ours = true;
             self.draft = Draft::default();
             self.delay = None;
+            self.signals.leave_groups();
         }
     }
 
@@ -141,6 +153,11 @@ impl RobotsParseHandler for Reader<'_> {
             if self.delayed.applies(self.ever_ours) {
                 self.delay = self.delay.max(seconds(value));
             }
+        } else if let Some(key) = SignalKey::of(key) {
+            // A license is of the whole file.
+            self.signaled.open &= key == SignalKey::License;
+            let applies = self.has_groups.then(|| self.signaled.applies(self.ever_ours));
+            self.signals.add(key, value, applies);
         }
     }
 }

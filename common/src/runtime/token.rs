@@ -1,10 +1,11 @@
 //! Bearer secrets: the token of people, and the secret of nodes.
 
+use super::secret_file::write_new_secret;
 use data_encoding::BASE64URL_NOPAD;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{Error, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{Error, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
@@ -123,9 +124,7 @@ impl Token {
     /// # Errors
     /// Fails if the file exists or cannot be written.
     pub fn write_new(&self, file: &Path) -> Result<(), Error> {
-        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-        opened.write_all(format!("{}\n", self.0).as_bytes())?;
-        opened.sync_all()
+        write_new_secret(file, &format!("{}\n", self.0))
     }
 
     /// Returns true if `presented` is this token. The run time depends only on the length of

@@ -75,6 +75,9 @@ pub struct HeartbeatReport {
     pub unreachable: Vec<AgentId>,
     /// Members that have not acknowledged the first packet for them, and for how long.
     pub undelivered: Vec<(AgentId, Duration)>,
+    /// Archive files with lower serial numbers are safe in a store that survives its machine; `None` before that is
+    /// known.
+    pub safe_files: Option<u32>,
     /// Certificate of the process in force; `None` without TLS.
     pub certificate: Option<CertificateId>,
 }
@@ -151,6 +154,8 @@ pub enum MemberEvent {
         id: AgentId,
         /// True if its archive is lost, so that pages only it fetched must be fetched again.
         refetch: bool,
+        /// True if pages in safe files are fetched again, too.
+        ignore_store: bool,
         /// True if a person gives up what may be at no other agent.
         force: bool,
     },

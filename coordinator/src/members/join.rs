@@ -156,7 +156,7 @@ impl Members {
         if id.is_some_and(|id| !(1..self.next_id).contains(&id.0)) {
             return Err(MemberRefusal::StrangeId);
         }
-        if id.is_some_and(|id| self.view.refetched.contains(&id)) {
+        if id.is_some_and(|id| self.view.lost_archives.iter().any(|lost| lost.agent == id)) {
             return Err(MemberRefusal::Refetched);
         }
         let slot = self.view.free_slot(profile.weight).ok_or(MemberRefusal::Full)?;

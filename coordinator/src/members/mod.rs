@@ -72,6 +72,9 @@ pub struct MembersRecord {
     pub deaths: BTreeMap<AgentId, Death>,
     /// Views that an agent may still use.
     pub usable: Vec<PublishedViews>,
+    /// For each member: its archive files with lower serial numbers are safe in a store that survives its
+    /// machine.
+    pub safe_files: BTreeMap<AgentId, u32>,
 }
 
 impl Default for MembersRecord {
@@ -83,6 +86,7 @@ impl Default for MembersRecord {
             unreplicated: BTreeMap::new(),
             deaths: BTreeMap::new(),
             usable: Vec::new(),
+            safe_files: BTreeMap::new(),
         }
     }
 }
@@ -120,7 +124,9 @@ pub struct Members {
     unreplicated: BTreeMap<AgentId, FewHolders>,
     deaths: BTreeMap<AgentId, Death>,
     usable: UsableViews,
-    /// Why silent members could not be declared dead in the last step.
+    /// See [`MembersRecord::safe_files`].
+    safe_files: BTreeMap<AgentId, u32>,
+    /// Reason why silent members could not be declared dead in the last step.
     conflict: Option<Conflict>,
     cut: CutLinks,
     exclusions: BTreeMap<AgentId, Exclusions>,
@@ -163,7 +169,8 @@ impl Members {
     /// gets a full lease, and the first process to report takes it.
     #[must_use]
     pub fn restore(rules: MembershipRules, record: MembersRecord, now: Timestamp) -> Self {
-        let MembersRecord { view, next_id, draining, unreplicated, deaths, usable } = record;
+        let MembersRecord { view, next_id, draining, unreplicated, deaths, usable, safe_files } =
+            record;
         let until = now + rules.lease;
         let lease = |agent: &Agent| {
             let report = HeartbeatReport { id: agent.id, ..HeartbeatReport::default() };
@@ -190,6 +197,7 @@ impl Members {
             unreplicated,
             deaths,
             usable: UsableViews::restore(usable),
+            safe_files,
             conflict: None,
             cut: CutLinks::default(),
             exclusions: BTreeMap::new(),
@@ -211,11 +219,13 @@ impl Members {
             unreplicated: self.unreplicated.clone(),
             deaths: self.deaths.clone(),
             usable: self.usable.views().to_vec(),
+            safe_files: self.safe_files.clone(),
         }
     }
 
     /// Returns true if the stored part differs from that of `other` in something that must be
-    /// stored before it is used. Views that were only forgotten need not be.
+    /// stored before it is used. Views that were only forgotten need not be, nor reports of safe files: a death
+    /// stores them.
     pub fn must_be_stored(&self, other: &Self) -> bool {
         self.view.epoch != other.view.epoch
             || self.unreplicated != other.unreplicated
@@ -254,6 +264,11 @@ impl Members {
         let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok())?;
         let has_ended = self.view.run == RunState::Stopping && lease.process == ANY;
         (!has_ended).then(|| (lease.until.since(self.now.max(now)), lease.report.epoch))
+    }
+
+    /// Returns the number of the first archive files of a member that are safe in a store.
+    pub fn safe_files(&self, id: AgentId) -> u32 {
+        self.safe_files.get(&id).copied().unwrap_or_default()
     }
 
     /// Returns the end of the lease that expires next. A [`MemberEvent::Tick`] is due then.
@@ -295,6 +310,7 @@ impl Members {
         self.draining.remove(&id);
         self.unreplicated.remove(&id);
         self.deaths.remove(&id);
+        self.safe_files.remove(&id);
         self.view.epoch += 1;
     }
 

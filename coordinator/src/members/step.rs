@@ -5,7 +5,7 @@ use super::{
     ANY, HeartbeatReport, MemberEvent, MemberLease, MemberRefusal, Members, ProcessId, StepResult,
 };
 use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, AgentState, RunState};
+use crivello_common::view::{AgentId, AgentState, LostArchive, RunState};
 
 impl Members {
     /// Ends the leases that have expired by `now`, then applies `event`. If the view has a new epoch
@@ -79,7 +79,15 @@ impl Members {
             MemberEvent::ProcessEnded { id, process, cancel_drain } => {
                 self.process_ended(id, process, cancel_drain)
             }
-            MemberEvent::Remove { id, refetch, force } => self.remove_dead(id, refetch, force),
+            MemberEvent::Remove { id, refetch, ignore_store, force } => {
+                self.check_removable(id, force)?;
+                if refetch {
+                    let safe_files = if ignore_store { 0 } else { self.safe_files(id) };
+                    self.view.lost_archives.push(LostArchive { agent: id, safe_files });
+                }
+                self.remove(id);
+                Ok(None)
+            }
             MemberEvent::DeclareDead { id } => self.declare_dead(id),
             MemberEvent::SetRun(run) => self.set_run(run),
             MemberEvent::Tick => Ok(None),
@@ -119,6 +127,9 @@ impl Members {
             self.on_certificate_reported(id, certificate);
         }
         self.on_copies_reported(id);
+        if let Some(safe_files) = report.safe_files {
+            self.safe_files.insert(id, safe_files);
+        }
         self.check_links();
         let until = match self.may_renew(id) {
             true => self.renew(id, process),
@@ -198,18 +209,12 @@ impl Members {
         Ok(None)
     }
 
-    fn remove_dead(&mut self, id: AgentId, refetch: bool, force: bool) -> StepResult {
+    /// Checks that a member is dead and, without `force`, that it has nothing that no other one has.
+    fn check_removable(&self, id: AgentId, force: bool) -> Result<(), MemberRefusal> {
         if self.view.agent(id).ok_or(MemberRefusal::Unknown)?.state != AgentState::Dead {
             return Err(MemberRefusal::Alive);
         }
-        if !force {
-            self.check_removal(id)?;
-        }
-        if refetch {
-            self.view.refetched.push(id);
-        }
-        self.remove(id);
-        Ok(None)
+        if force { Ok(()) } else { self.check_removal(id) }
     }
 
     /// Counts the process of a silent or dead member as ended. It is declared dead at once if it was

@@ -1,6 +1,7 @@
 //! Tests of each event, and properties of any sequence of events.
 
 use super::*;
+use crivello_common::view::LostArchive;
 use proptest::prelude::*;
 
 const LEASE: u64 = 30;
@@ -51,7 +52,7 @@ fn ended(id: u32, process: u64) -> MemberEvent {
 }
 
 fn remove(id: u32, refetch: bool, force: bool) -> MemberEvent {
-    MemberEvent::Remove { id: AgentId(id), refetch, force }
+    MemberEvent::Remove { id: AgentId(id), refetch, ignore_store: false, force }
 }
 
 fn lease(id: u32, until: u64) -> StepResult {
@@ -227,11 +228,39 @@ fn an_agent_whose_pages_are_fetched_again_does_not_come_back_with_them() {
         let forget = remove(2, refetch, true);
         assert_eq!(members.step(&forget, at(2 + LEASE)).err(), None);
         assert_eq!(members.view().epoch, epoch + 1);
-        let gone: &[AgentId] = if refetch { &[AgentId(2)] } else { &[] };
-        assert_eq!(members.view().refetched, gone);
+        let gone = LostArchive { agent: AgentId(2), safe_files: 0 };
+        let gone = if refetch { vec![gone] } else { Vec::new() };
+        assert_eq!(members.view().lost_archives, gone);
         assert_eq!(members.step(&join(Some(2), 23, "b"), at(3 + LEASE)).err(), refusal);
         let new = members.step(&other_disk(join(None, 24, "c")), at(4 + LEASE));
         assert_eq!(new.err(), None, "an agent with an empty directory was rejected");
+    }
+}
+
+/// A report without a number is one of a process that has not looked yet.
+#[test]
+fn files_that_a_store_has_are_safe_when_their_agent_is_lost() {
+    for (reports, ignore_store, expected) in [
+        (vec![], false, 0),
+        (vec![Some(2), Some(5), None], false, 5),
+        (vec![Some(5), Some(2)], false, 2),
+        (vec![Some(5)], true, 0),
+    ] {
+        let mut members = two();
+        for safe_files in reports {
+            let report = HeartbeatReport { safe_files, ..report(2, 22) };
+            members.step(&MemberEvent::Heartbeat(report), at(1)).unwrap();
+        }
+        let id = AgentId(2);
+        let restored = Members::restore(members.rules, members.record(), at(2));
+        assert_eq!(restored.safe_files(id), members.safe_files(id));
+        members.step(&heartbeat(1, 11), at(20)).unwrap();
+        members.step(&MemberEvent::Tick, at(2 + LEASE)).unwrap();
+        let removed = MemberEvent::Remove { id, refetch: true, ignore_store, force: true };
+        assert_eq!(members.step(&removed, at(3 + LEASE)).err(), None);
+        let lost = LostArchive { agent: id, safe_files: expected };
+        assert_eq!(members.view().lost_archives, [lost]);
+        assert_eq!(members.safe_files(id), 0);
     }
 }
 

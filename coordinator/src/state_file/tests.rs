@@ -10,7 +10,7 @@ use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::runtime::replacement_path;
 use crivello_common::sealed::seal;
 use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, RunState, View};
+use crivello_common::view::{AgentId, LostArchive, RunState, View};
 use crivello_proto::FORMAT_VERSION;
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,8 +30,8 @@ fn open(dir: &Path) -> Result<Opened, CoordinatorError> {
 
 fn record(epoch: u64) -> Record {
     let one = View::of_one(&format!("agent-{epoch}"));
-    let refetched = vec![AgentId(5)];
-    let mut view = View { epoch, run: RunState::Paused, refetched, ..one };
+    let lost_archives = vec![LostArchive { agent: AgentId(5), safe_files: 2 }];
+    let mut view = View { epoch, run: RunState::Paused, lost_archives, ..one };
     view.agents[0].disk_id = u64::MAX;
     view.agents[0].certificates = vec![CertificateId([0xa7; 32])];
     Record {
@@ -45,6 +45,7 @@ fn record(epoch: u64) -> Record {
             unreplicated: [(AgentId(1), FewHolders { epoch: 7, holders: 2 })].into(),
             deaths: [(AgentId(4), Death { epoch: 3, covered: true, holders: Some(2) })].into(),
             usable: vec![PublishedViews { first: 2, last: 3, living: [AgentId(4)].into() }],
+            safe_files: [(AgentId(1), 3)].into(),
         },
         page_quotas: BTreeMap::from([(AgentId(3), epoch)]),
         settings: StoredSettings {

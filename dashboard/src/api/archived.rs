@@ -12,7 +12,7 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use crivello_common::view::AgentState;
+use crivello_common::view::{AgentState, LostArchive};
 use crivello_proto::agents::{Listing, archived_only_by, sum_archived};
 use futures_util::stream::unfold;
 use serde::Deserialize;
@@ -40,17 +40,19 @@ pub(crate) async fn archived(
     let busy = |_| Refusal::unavailable("too many counts are running: try again later");
     let permit = Arc::clone(&state.counts).try_acquire_owned().map_err(busy)?;
     // The latest snapshot may be older than the agent's death.
-    let Listing { crawl_id, view, .. } = members(&state.coordinator).await?;
+    let Listing { crawl_id, view, safe_files, .. } = members(&state.coordinator).await?;
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no agent {name}"));
     let agent = view.find(&name).cloned().ok_or_else(unknown)?;
     if agent.state != AgentState::Dead {
         let why = format!("{name} is not dead: its pages are not lost");
         return Err(Refusal::new(StatusCode::CONFLICT, why));
     }
+    let safe_files = safe_files.get(&agent.id).copied().unwrap_or_default();
+    let lost = LostArchive { agent: agent.id, safe_files };
     let counting = Box::pin(async move {
-        let counts = archived_only_by(&state.agents, &view, &crawl_id, agent.id).await;
+        let counts = archived_only_by(&state.agents, &view, &crawl_id, lost).await;
         match sum_archived(&counts, &agent) {
-            Ok(pages) => json!({ "pages": pages }),
+            Ok((pages, safe_pages)) => json!({ "pages": pages, "safe_pages": safe_pages }),
             Err(why) => json!({ "error": why }),
         }
     });

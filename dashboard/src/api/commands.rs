@@ -30,6 +30,9 @@ struct Remove {
     agent: String,
     /// Treatment of pages that exist only in its archive (`/api/archived` counts them).
     lost: Lost,
+    /// Number of its pages that are in a store (`/api/archived` counts them): they are not fetched again.
+    #[serde(default)]
+    safe_pages: u64,
     /// True to remove it although it may have data that no other agent has.
     #[serde(default)]
     force: bool,
@@ -44,9 +47,10 @@ enum Lost {
 
 /// Removes a dead agent.
 pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
-    let Remove { agent: name, lost, force } = body(&bytes)?;
+    let Remove { agent: name, lost, safe_pages, force } = body(&bytes)?;
     let refetch = lost == Lost::Refetch;
-    let request = v1::RemoveRequest { agent: name.clone(), refetch, force };
+    let request =
+        v1::RemoveRequest { agent: name.clone(), refetch, force, safe_pages, ignore_store: false };
     state.coordinator.clone().remove(request).await?;
     Ok(Json(json!({ "done": format!("{name} was removed") })))
 }

@@ -11,6 +11,7 @@ pub(super) mod commands;
 pub(super) mod discards;
 pub(super) mod fetches;
 pub(super) mod hosts;
+pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod traces;
 pub(super) mod why;

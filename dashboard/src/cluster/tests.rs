@@ -18,6 +18,7 @@ fn listing() -> Listing {
         leases: [lease(0), lease(2)].into(),
         obstacles: Vec::new(),
         uncovered: Vec::new(),
+        safe_files: [].into(),
     }
 }
 
@@ -101,4 +102,25 @@ fn a_process_that_began_anew_has_no_rate_yet() {
     }
     assert_eq!(history.rate(|s| s.pages), Some(1.0));
     assert_eq!(history.samples.len(), SAMPLES_MAX);
+}
+
+#[test]
+fn pages_that_are_fetched_again_are_added_up() {
+    let (mut listing, shares) = (listing(), HashMap::new());
+    listing.view.agents.truncate(2);
+    let mut agents: BTreeMap<AgentId, AgentHistory> = BTreeMap::new();
+    let mut recrawl = |overdue: [Option<u64>; 2]| {
+        for (id, overdue) in (0..).zip(overdue) {
+            let (mut status, scheduled, queued) = (status(1, 100), 30, 4);
+            let recrawl = v1::RecrawlProgress { scheduled, queued, overdue, ..Default::default() };
+            status.1.recrawl = Some(recrawl);
+            agents.entry(AgentId(id)).or_default().update(Ok(status), None, at(100));
+        }
+        found(&listing, &agents, &shares)["totals"]["recrawl"].clone()
+    };
+    let totals = recrawl([Some(2), Some(1)]);
+    assert_eq!((&totals["scheduled"], &totals["queued"]), (&60.into(), &8.into()));
+    assert_eq!(totals["overdue"], 3);
+    assert_eq!(recrawl([Some(2), None])["overdue"], 2, "one has just started");
+    assert_eq!(recrawl([None, None])["overdue"], Value::Null);
 }

@@ -78,20 +78,23 @@ function remove(name) {
     body: [`${name} is removed permanently. An agent whose disk is intact rejoins when it is started again.`, choice, forced],
     confirmLabel: `Remove ${name}`,
     onConfirm: async (form, { signal, showProgress }) => {
-      const lost = form.get("lost") || await requireNothingLost(name, signal, showProgress);
-      announce((await post("remove", { agent: name, lost, force: form.get("force") !== null })).done);
+      const [chosen, force] = [form.get("lost"), form.get("force") !== null];
+      // Pages in a store count on towards the limit of pages.
+      const needsCount = !chosen || (chosen === "refetch" && !force);
+      const { pages, safe_pages } = needsCount ? await countArchived(name, signal, showProgress) : { pages: 0, safe_pages: 0 };
+      if (!chosen && pages > 0) throw new Error(`${count(pages)} ${pages === 1 ? "page is" : "pages are"} only in the archive of ${name}: choose whether to fetch them again or to give them up`);
+      announce((await post("remove", { agent: name, lost: chosen || "give-up", safe_pages, force })).done);
     },
   });
 }
 
-/** Counts the pages of agent `name` that no other archive has. Returns "give-up" if there are none; else throws. */
-async function requireNothingLost(name, signal, showProgress) {
+/** Counts the pages of agent `name` that no other archive has (`pages`), beside those in a store (`safe_pages`). */
+async function countArchived(name, signal, showProgress) {
   const onLine = ({ seconds }) => seconds && showProgress(`still counting, ${seconds} s`);
-  const { pages } = await streamLines("archived", { agent: name }, { signal, onLine });
-  if (pages === undefined) throw new Error("the coordinator closed the connection before the count was complete");
-  if (pages > 0) throw new Error(`${count(pages)} ${pages === 1 ? "page is" : "pages are"} only in the archive of ${name}: choose whether to fetch them again or to give them up`);
+  const counted = await streamLines("archived", { agent: name }, { signal, onLine });
+  if (counted.pages === undefined) throw new Error("the coordinator closed the connection before the count was complete");
   signal.throwIfAborted();
-  return "give-up";
+  return counted;
 }
 
 export function start() {

@@ -13,13 +13,14 @@ import { time } from "./format.js";
 import * as hosts from "./hosts.js";
 import { subscribe } from "./live.js";
 import * as obstacles from "./obstacles.js";
+import * as search from "./search.js";
 import * as settings from "./settings.js";
 import * as totals from "./totals.js";
 import * as traces from "./traces.js";
 import * as why from "./why.js";
 
-/** The module that refreshes each view while it is shown; null for the overview. */
-const VIEWS = { overview: null, hosts, errors: discards, fetches, traces, settings };
+/** The module that refreshes each view while it is shown; null for those that do not need it. */
+const VIEWS = { overview: null, hosts, errors: discards, fetches, traces, search: null, settings };
 const REFRESH_MS = 3000;
 
 let view = "overview";
@@ -103,6 +104,7 @@ why.start();
 discards.start();
 fetches.start(refresh);
 traces.start();
+search.start();
 settings.start();
 addEventListener("hashchange", showView);
 document.addEventListener("visibilitychange", refresh);

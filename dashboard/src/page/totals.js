@@ -19,7 +19,10 @@ const NUMBERS = [
 ];
 // Shown if pages are fetched again.
 const RECRAWL_NUMBERS = [
-  ["fresh", "Fresh copies", (t) => (t.fresh === null ? "–" : `≈ ${percent(t.fresh)}`), ({ recrawl: r }) => `${count(r.queued)} due${r.lateness === null ? "" : ` (≈ ${count(Math.round(r.lateness))} s late)`}, ${count(r.scheduled)} later`],
+  ["fresh", "Fresh copies", (t) => (t.fresh === null ? "–" : `≈ ${percent(t.fresh)}`), ({ recrawl: r }) => {
+    const late = [r.overdue !== null && `${count(r.overdue)} > 1 min`, r.lateness !== null && `≈ ${count(Math.round(r.lateness))} s late`].filter(Boolean).join(", ");
+    return `${count(r.queued + r.scheduled)} known: ${count(r.queued)} due${late && ` (${late})`}, ${count(r.scheduled)} later`;
+  }],
   ["again", "Fetched again", ({ recrawl: r }) => count(r.changed + r.unchanged + r.not_modified + r.failed),
     ({ recrawl: r }) => `${count(r.new)} new; ${count(r.changed)} changed, ${count(r.unchanged + r.not_modified)} not${r.not_modified ? ` (${count(r.not_modified)} by 304)` : ""}, ${count(r.failed)} failed`],
 ];

@@ -39,7 +39,7 @@ async fn counting_is_told_from_the_first_second_to_the_last() {
     count.receive("{\"seconds\":2}").await;
     assert_eq!(scene.state.counting.load(Relaxed), 1);
     scene.state.finish.notify_one();
-    count.receive("{\"pages\":3}\n").await;
+    count.receive("{\"pages\":3,\"safe_pages\":0}\n").await;
     let removed = scene.post("/api/remove", r#"{"agent": "gone", "lost": "refetch"}"#).await;
     assert_eq!(removed.status, 200, "{removed:?}");
 }

@@ -1,7 +1,9 @@
 //! The targets, one a file.
 
+pub mod codes;
 pub mod coding;
 pub mod config;
+pub mod export;
 pub mod expression;
 pub mod http1;
 pub mod http2;
@@ -13,6 +15,7 @@ pub mod robots;
 mod scratch;
 pub mod sitemap;
 pub mod state_file;
+pub mod structures;
 pub mod url;
 pub mod values;
 mod visit;
@@ -35,6 +38,9 @@ pub const ALL: &[&FuzzTarget] = &[
     &warc::TARGET,
     &config::TARGET,
     &expression::TARGET,
+    &codes::TARGET,
+    &structures::TARGET,
+    &export::TARGET,
     &http1::TARGET,
     &http2::TARGET,
 ];

@@ -14,7 +14,7 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
 use crivello_common::url::CrawlUrl;
-use crivello_html::{LinkKind, ParseInput, Parser, SITEMAP_BYTES_MAX};
+use crivello_html::{LinkKind, ParseInput, Parser, SITEMAP_BYTES_MAX, SimHasher};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -30,6 +30,14 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"<meta http-equiv=refresh content=\"0;url=",
         b"<meta name=robots content=nofollow>",
         b"<link rel=canonical href=",
+        b"<link rel=license type=application/rsl+xml href=",
+        b"<meta name=tdm-reservation content=1>",
+        b"<meta name=tdm-policy content=",
+        b"unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT",
+        b"max-snippet: 20",
+        b"x-robots-tag: crivello: noarchive\n",
+        b"content-usage: train-ai=n;a=1, search=(y)\n",
+        b"tdm-reservation: 1\n",
         b"<script>",
         b"</script>",
         b"<style>",
@@ -79,6 +87,7 @@ pub const DECODED_MAX: ByteSize = ByteSize(1 << 20);
 
 struct Bench {
     parser: Parser,
+    hasher: SimHasher,
     rules: LinkRules,
     settings: Settings,
     url: CrawlUrl,
@@ -105,7 +114,8 @@ impl Bench {
         let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher);
         let mut parser = Parser::new(&settings.fixed, &settings.live);
         parser.collect_main_text(true);
-        Self { parser, rules: rules.expect("the default rules compile"), settings, url: page_url() }
+        let rules = rules.expect("the default rules compile");
+        Self { parser, hasher: SimHasher::default(), rules, settings, url: page_url() }
     }
 }
 
@@ -134,6 +144,12 @@ fn read_page(bench: &mut Bench, input: &[u8]) {
     assert!(page.base.as_str().len() <= base_max, "a base of {} bytes", page.base.as_str().len());
     assert!(page.title.is_none_or(|title| title.len() <= 256), "the title is too long");
     assert!(page.main_text.is_none_or(|main| main.text.len() <= 64 << 10), "the text is too long");
+    if let Some(text) = page.main_text {
+        // Also after any other text.
+        assert_eq!(bench.hasher.hash(text.text), SimHasher::default().hash(text.text));
+    }
+    let signals: usize = page.signals.fields().iter().map(|(_, value)| value.len()).sum();
+    assert!(signals <= 16_384, "{signals} bytes of signals");
     let sources = page.decoded_len + input.len();
     assert!(page.links.clone().count() <= sources, "more links than bytes");
     let bytes: usize = page.links.clone().map(|link| link.href.len()).sum();

@@ -1,9 +1,10 @@
-//! robots.txt: rules that are read, stored, and read back.
+//! robots.txt: rules and signals that are read, stored, and read back.
 //!
 //! Input: a robots.txt, or stored rules.
 
 use crate::target::{FuzzTarget, MemoryBound};
-use crivello_common::robots::{CRAWL_DELAY_MAX, Rules};
+use crivello_common::robots::{CRAWL_DELAY_MAX, Rules, SIGNAL_LINES_MAX};
+use crivello_common::signals::PageSignals;
 
 /// The target `robots`.
 pub const TARGET: FuzzTarget = FuzzTarget {
@@ -20,6 +21,11 @@ pub const TARGET: FuzzTarget = FuzzTarget {
         b"crawldelay: 1e9",
         b"Sitemap: ",
         b"disalow /",
+        b"Content-Usage: ",
+        b"Content-Usage: /a/* train-ai=n, search=y",
+        b"Content-Signal: search=yes, ai-train=no",
+        b"License: https://site.test/license.xml",
+        b"train-ai=(a b);c=?1",
         b"*",
         b"$",
         b"/*/*/*",
@@ -63,6 +69,15 @@ fn check(rules: &Rules, input: &[u8]) {
     assert_eq!(&stored, rules, "stored rules differ");
     assert!(rules.crawl_delay().is_none_or(|delay| delay <= CRAWL_DELAY_MAX));
     assert!(rules.allows("/robots.txt"), "/robots.txt is disallowed");
+    if let Some(signals) = rules.signals() {
+        assert!(signals.lines().len() <= SIGNAL_LINES_MAX);
+        for path in paths(input) {
+            let mut page = PageSignals::default();
+            signals.add_to(&path, &mut page);
+            let bytes: usize = page.fields().iter().map(|(_, value)| value.len()).sum();
+            assert!(bytes <= 4 * SIGNAL_LINES_MAX, "{bytes} bytes of signals");
+        }
+    }
     for path in paths(input) {
         let decision = rules.decide(&path);
         assert_eq!(decision.allowed, rules.allows(&path), "two answers on {path:?}");
@@ -85,7 +100,8 @@ fn paths(input: &[u8]) -> Vec<String> {
 
 fn samples() -> Vec<Vec<u8>> {
     let text = b"User-agent: crivello\nDisallow: /a*b$\nAllow: /a/b\nCrawl-delay: 2.5\n\
-        Sitemap: http://site.test/sitemap.xml\n";
+        Sitemap: http://site.test/sitemap.xml\nContent-Usage: /x train-ai=n\n\
+        Content-Signal: search=yes\nLicense: https://site.test/l.xml\n";
     let rules = Rules::parse(text, AGENT);
     let both = rules.and(&Rules::disallow_all());
     [Rules::allow_all(), Rules::disallow_all(), rules, both].map(|rules| rules.to_bytes()).to_vec()

@@ -60,6 +60,7 @@ fn samples() -> Vec<Vec<u8>> {
             "unreplicated": { "1": { "epoch": 5, "holders": 1 } },
             "deaths": { "3": { "epoch": 6, "covered": false, "holders": 2 } },
             "usable": [{ "first": 5, "last": 6, "living": [1, 2, 3] }],
+            "safe_files": { "1": 3 },
         },
         "page_quotas": { "1": 100, "2": 7 },
         "settings": {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crivello_agent::crawldb::Totals;
 use crivello_agent::messages::{
     ChangeSignal, Fact, Finder, GroupRole, HostClass, HostRequest, LastCapture, LinkKind, QueueKey,
-    Queued, Revisit, RobotsRecord, Role, SchedulePlace, SignalSource, Validators,
+    Queued, RecordPlace, Revisit, RobotsRecord, Role, SchedulePlace, SignalSource, Validators,
 };
 use crivello_agent::storage::group_row::GroupRow;
 use crivello_agent::storage::values::{
@@ -212,7 +212,12 @@ fn again(url: &Queued, at: Timestamp) -> Queued {
         history: Some(PageHistory::from_bytes(&[7; PageHistory::LEN])),
         content: Some(1 << 40),
         is_list: true,
-        capture: Some(LastCapture { by: AgentId(3), at, status: 200, record: Some((3, 1 << 33)) }),
+        capture: Some(LastCapture {
+            by: AgentId(3),
+            at,
+            status: 200,
+            record: Some(RecordPlace::here((3, 1 << 33))),
+        }),
         validators: Validators {
             etag: Some("W/\"a\"".into()),
             last_modified: Some("Tue, 14 Nov 2023 22:13:20 GMT".into()),
@@ -236,7 +241,12 @@ fn samples() -> Vec<Vec<u8>> {
     let queue_key = QueueKey { priority: 1, seq: 70_000, ..QueueKey::default() };
     let page = FinishedUrl { by: AgentId(1), name: "a.example".into(), url: queued(&url, hash) };
     let page = Some(Arc::new(page));
-    let fetched = UrlOutcome::Fetched { at, status: 200, record: Some((3, 1 << 33)), page };
+    let fetched = UrlOutcome::Fetched {
+        at,
+        status: 200,
+        record: Some(RecordPlace::here((3, 1 << 33))),
+        page,
+    };
     let mut host_row = HostRow { name: "a.example".into(), queued: 9, ..HostRow::default() };
     host_row.state.failures.count(Failure::Tls);
     let place = SchedulePlace { class: HostClass::Third, at };

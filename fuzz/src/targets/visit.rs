@@ -5,7 +5,7 @@ use crivello_agent::messages::{
     BlockAndPauseList, FetchOutcome, Fetched, Finder, HandedOut, LinkKind, MinHostDelay, QueueKey,
     Queued, Response, RobotsRequest, Verdict, Visit, VisitDeadline, VisitTask,
 };
-use crivello_archive::{Capture, Digests, RecordBuilder};
+use crivello_archive::{Capture, CaptureNotes, Digests, RecordBuilder};
 use crivello_common::config::Settings;
 use crivello_common::hash::UrlHash;
 use crivello_common::identity::KeyedHasher;
@@ -159,6 +159,7 @@ impl VisitStage {
             url: CrawlUrl::from_parts(origin, HOST, "/robots.txt"),
             hops: 0,
             verified: true,
+            found: None,
         })
     }
 
@@ -212,8 +213,13 @@ impl VisitStage {
             certificate: response.certificate,
         };
         let digests = Digests::of(&capture, settings.digest);
-        let records =
-            RecordBuilder::new(settings).build(&capture, &digests, None, std::iter::empty());
+        let records = RecordBuilder::new(settings).build(
+            &capture,
+            &digests,
+            None,
+            std::iter::empty(),
+            CaptureNotes::default(),
+        );
         for entry in records.iter().filter_map(|record| record.index.as_ref()) {
             let fields = [&entry.surt, &entry.timestamp, &entry.url, &entry.mime, &entry.digest];
             for field in fields {

@@ -6,7 +6,8 @@
 use super::scratch;
 use crate::target::{FuzzTarget, MemoryBound};
 use crivello_archive::{
-    ArchivePosition, ArchiveWriter, Capture, CrawlLabel, Digests, RecordBuilder, WarcRecord,
+    ArchivePosition, ArchiveWriter, Capture, CaptureNotes, CrawlLabel, Digests, RecordBuilder,
+    WarcRecord,
 };
 use crivello_common::config::Store;
 use crivello_common::time::Timestamp;
@@ -209,7 +210,13 @@ fn page(settings: &Store, number: u32) -> Vec<WarcRecord> {
         certificate: None,
     };
     let digests = Digests::of(&capture, settings.digest);
-    RecordBuilder::new(settings).build(&capture, &digests, None, std::iter::empty())
+    RecordBuilder::new(settings).build(
+        &capture,
+        &digests,
+        None,
+        std::iter::empty(),
+        CaptureNotes::default(),
+    )
 }
 
 fn samples() -> Vec<Vec<u8>> {

@@ -64,7 +64,12 @@ pub fn sample_view(epoch: u64, second: AgentState) -> View {
         certificates: Vec::new(),
     };
     let agents = [(1, AgentState::Active), (2, second), (3, AgentState::Active)];
-    View { epoch, run: RunState::Running, agents: agents.map(agent).to_vec(), refetched: vec![] }
+    View {
+        epoch,
+        run: RunState::Running,
+        agents: agents.map(agent).to_vec(),
+        lost_archives: vec![],
+    }
 }
 
 /// Packets of every kind, encoded.

@@ -7,6 +7,7 @@ mod headers;
 mod hostile;
 mod oracle;
 mod pages;
+mod signals;
 mod sitemap_codings;
 mod sitemaps;
 
@@ -14,6 +15,7 @@ use super::{
     DecodeProblem, LinkDates, LinkKind, LinkSource, ListSummary, Media, ParseInput, Parser,
 };
 use crivello_common::config::Settings;
+use crivello_common::signals::PageSignals;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -42,6 +44,7 @@ struct Read {
     nofollow: Vec<bool>,
     page_nofollow: bool,
     noindex: bool,
+    signals: PageSignals,
     media: Media,
     charset: Option<&'static str>,
     decoded_len: usize,
@@ -109,7 +112,8 @@ impl Case {
             list: extract.list,
             nofollow: extract.links.map(|l| l.nofollow).collect(),
             page_nofollow: extract.page_nofollow,
-            noindex: extract.noindex,
+            noindex: extract.signals.robots.noindex(),
+            signals: extract.signals,
             media: extract.media,
             charset: extract.charset,
             decoded_len: extract.decoded_len,

@@ -380,7 +380,7 @@ fn dates_without_a_link_are_lost() {
 }
 
 proptest! {
-    /// What is written is read, whatever stands between.
+    /// Each entry that is written is read, whatever stands between entries.
     #[test]
     fn each_entry_comes_back(
         entries in prop::collection::vec(("[a-z0-9/?=&<>'\" é]{0,30}", prop::option::of(0_u64..1_795_000_000)), 0..40),

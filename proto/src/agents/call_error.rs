@@ -11,6 +11,9 @@ pub enum AgentCallError {
     /// The agent rejected the request.
     #[error("{0}")]
     Rejected(String),
+    /// The state to which the call refers has changed since the call before.
+    #[error("{0}")]
+    Changed(String),
     /// The agent did not respond.
     #[error("{0}")]
     Unreachable(String),
@@ -28,6 +31,10 @@ impl From<Status> for AgentCallError {
             Code::Unimplemented => Self::Unsupported,
             Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
                 Self::Rejected(status.message().to_owned())
+            }
+            Code::Aborted => Self::Changed(status.message().to_owned()),
+            Code::DeadlineExceeded | Code::Internal => {
+                Self::Unreachable(format!("cannot answer: {}", status.message()))
             }
             Code::ResourceExhausted => Self::Unreachable(format!("is busy: {}", status.message())),
             _ => Self::Unreachable(format!("cannot be reached: {}", status.message())),

@@ -21,6 +21,8 @@ pub struct Listing {
     pub obstacles: Vec<Obstacle>,
     /// Dead agents since whose death the others have not fully replicated all groups.
     pub uncovered: Vec<AgentId>,
+    /// For each agent: archive files with lower serial numbers are safe in a store that survives its machine.
+    pub safe_files: HashMap<AgentId, u32>,
 }
 
 /// An obstacle for people.
@@ -71,6 +73,7 @@ impl TryFrom<v1::ListAgentsResponse> for Listing {
             leases: listed.leases.into_iter().map(lease).collect(),
             obstacles: obstacles(listed.obstacles),
             uncovered: listed.uncovered.into_iter().map(AgentId).collect(),
+            safe_files: listed.safe_files.into_iter().map(|(id, n)| (AgentId(id), n)).collect(),
         })
     }
 }

@@ -10,8 +10,20 @@ use std::sync::{Arc, OnceLock};
 pub const NODE_CALLS: &[&str] =
     &["Join", "Heartbeat", "Leave", "RequestDrain", "WatchView", "WatchSettings"];
 /// Calls to an agent that change nothing. All others are orders.
-const READS: &[&str] =
-    &["Status", "CountArchived", "Explain", "Hosts", "Fetches", "Blocks", "Traces", "Details"];
+const READS: &[&str] = &[
+    "Status",
+    "CountArchived",
+    "Explain",
+    "Search",
+    "SearchStatistics",
+    "StoredPage",
+    "Hosts",
+    "Fetches",
+    "Blocks",
+    "Traces",
+    "Details",
+    "Tail",
+];
 /// Calls to an agent for a coordinator that is lost: it can issue no tickets.
 const OF_LOST_COORDINATOR: &[&str] = &["GetClusterView"];
 

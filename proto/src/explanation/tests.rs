@@ -177,6 +177,11 @@ fn an_archived_page_is_explained_with_the_place_of_its_record() {
         archived_by: Some(2),
         file_serial: Some(4),
         offset: 1_234,
+        near_duplicate: Some(url_status::NearDuplicate {
+            url: "http://www.example.com/print".to_owned(),
+            date: "2026-11-20T11:00:00Z".to_owned(),
+            distance: 2,
+        }),
         ..page(UrlFate::Fetched)
     };
     let text_with = |file, own: &str| {
@@ -190,6 +195,8 @@ fn an_archived_page_is_explained_with_the_place_of_its_record() {
     let name = explanation::ArchiveFile::FileName("crivello-x-4.warc.gz".to_owned());
     let text = text_with(Some(name), "");
     assert!(text.contains("fetched 2026-11-20T12:00:00Z with status 200, depth 3"), "{text}");
+    let near = "depth 3, near-duplicate of http://www.example.com/print (2 bits differ)";
+    assert!(text.contains(near), "{text}");
     let place = "  archive  agent three (id 2): warc/crivello-x-4.warc.gz, offset 1234";
     assert!(text.contains(place), "{text}");
     assert!(text_with(None, "own.warc.gz").contains("warc/own.warc.gz, offset 1234"));

@@ -60,6 +60,10 @@ impl UrlStatus {
                 let _ = write!(text, "; {}", self.later());
             }
         }
+        if let Some(near) = &self.near_duplicate {
+            let (url, distance) = (&near.url, near.distance);
+            let _ = write!(text, ", near-duplicate of {url} ({distance} bits differ)");
+        }
         self.with_recrawl(text)
     }
 

@@ -3,10 +3,10 @@
 //! Numbers are big-endian; a text is its length in two bytes, then its bytes:
 //!
 //! ```text
-//! "crivello view 1\n"  crawl id (text)  epoch (8)  run state (1)
+//! "crivello view 2\n"  crawl id (text)  epoch (8)  run state (1)
 //! number of agents (4), each: id (4)  name (text)  address (text)  slot (2)  weight (2)  state (1)
 //!     joined epoch (8)  disk id (8)  unreplicated (1)  number of certificates (1), 32 bytes each
-//! number of refetched agents (4), each: id (4)
+//! number of lost archives (4), each: id of the agent (4)  number of safe files (4)
 //! ```
 
 use super::key::{CoordinatorKey, SIGNATURE_LEN, SigningKey};
@@ -15,7 +15,7 @@ use crivello_common::view::{Agent, View};
 use parking_lot::Mutex;
 
 /// First line of the bytes.
-const MAGIC: &[u8] = b"crivello view 1\n";
+const MAGIC: &[u8] = b"crivello view 2\n";
 
 /// Returns the bytes of a view that are signed.
 fn bytes_of(view: &View, crawl_id: &str) -> Vec<u8> {
@@ -25,8 +25,11 @@ fn bytes_of(view: &View, crawl_id: &str) -> Vec<u8> {
     out.push(view.run as u8);
     out.extend(count(view.agents.len()));
     view.agents.iter().for_each(|of| agent(&mut out, of));
-    out.extend(count(view.refetched.len()));
-    out.extend(view.refetched.iter().flat_map(|id| id.0.to_be_bytes()));
+    out.extend(count(view.lost_archives.len()));
+    for lost in &view.lost_archives {
+        out.extend(lost.agent.0.to_be_bytes());
+        out.extend(lost.safe_files.to_be_bytes());
+    }
     out
 }
 
@@ -109,7 +112,7 @@ impl ViewSigner {
 mod tests {
     use super::*;
     use crivello_common::certificate_id::CertificateId;
-    use crivello_common::view::{AgentId, AgentState, RunState};
+    use crivello_common::view::{AgentId, AgentState, LostArchive, RunState};
 
     fn view() -> View {
         let agent = |id: u32, state| Agent {
@@ -128,7 +131,7 @@ mod tests {
             epoch: 7,
             run: RunState::Running,
             agents: vec![agent(1, AgentState::Active), agent(4, AgentState::Dead)],
-            refetched: vec![AgentId(2)],
+            lost_archives: vec![LostArchive { agent: AgentId(2), safe_files: 4 }],
         }
     }
 
@@ -138,12 +141,12 @@ mod tests {
         let mut short = view();
         short.agents.truncate(1);
         let expected = [
-            &b"crivello view 1\n\0\x01c"[..],
+            &b"crivello view 2\n\0\x01c"[..],
             &[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 1, 0, 0, 0, 1],
             b"\0\x07agent-1\0\x0bhost-1:7071\0\x01\0\x02\0",
             &[0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 77, 0, 1],
             &[1; 32],
-            &[0, 0, 0, 1, 0, 0, 0, 2],
+            &[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 4],
         ];
         assert_eq!(bytes_of(&short, "c"), expected.concat());
     }
@@ -156,11 +159,12 @@ mod tests {
         assert_eq!(signer.message(&view()).signature, signature);
         assert!(is_signed(&view(), "c", key, &signature));
         assert!(!is_signed(&view(), "d", key, &signature), "another crawl");
-        let changes: [fn(&mut View); 14] = [
+        let changes: [fn(&mut View); 15] = [
             |view| view.epoch += 1,
             |view| view.run = RunState::Stopping,
-            |view| view.refetched.clear(),
-            |view| view.refetched[0].0 = 3,
+            |view| view.lost_archives.clear(),
+            |view| view.lost_archives[0].agent.0 = 3,
+            |view| view.lost_archives[0].safe_files = 5,
             |view| drop(view.agents.pop()),
             |view| view.agents[0].id.0 = 9,
             |view| view.agents[0].name.push('x'),

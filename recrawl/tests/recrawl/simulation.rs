@@ -44,7 +44,7 @@ pub struct Setting {
     pub signals: Vec<Signals>,
 }
 
-/// What is judged: averages over pages and time, by weight.
+/// Results of a simulation: averages over pages and time, by weight.
 #[derive(Clone, Debug, Default)]
 pub struct Judgment {
     /// Harmonic penalty.

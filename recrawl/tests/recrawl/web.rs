@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 pub const HOUR: f64 = 3_600.0;
 pub const DAY: f64 = 86_400.0;
 
-/// How a page changes. All kinds have the same number of changes a day for the same rate.
+/// The way in which a page changes. All kinds have the same number of changes a day for the same rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// At random times.
@@ -30,7 +30,7 @@ pub struct PageModel {
     seed: u64,
 }
 
-/// How change signals of a host behave.
+/// The quality of a host's change signals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signals {
     /// Probability that a change is signaled.

@@ -65,6 +65,8 @@ async fn page(client: &reqwest::Client, url: &str, out: &Mutex<std::fs::File>) {
     while let Some(chunk) = response.chunk().await.expect("a body") {
         body.extend_from_slice(&chunk);
     }
+    // The task of the connection returns it to the pool. Without a turn for that, the next request opens another.
+    tokio::task::yield_now().await;
     let base = url::Url::parse(url).expect("a URL");
     let links = links(&body, &base);
     assert!(!links.is_empty() || body.len() < 1_000, "no links on {url}");

@@ -1,7 +1,7 @@
 //! `make bench-expressions`: the cost of three expressions, in CPU per page of the whole crawler.
 //!
 //! A web is crawled without expressions, with one in each of `links.admit`, `links.priority` and
-//! `pages.keep`, and with others that need the main text of each page.
+//! `pages.keep`, with others that need the main text of each page, and with near-duplicates noted besides.
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_ROUNDS` the
 //! number of runs of each (default 7).
@@ -30,6 +30,11 @@ fn with(priority: &str, keep: &str) -> Vec<String> {
         .collect()
 }
 
+fn with_near_duplicates() -> Vec<String> {
+    let near = ["--set".to_owned(), "pages.near-duplicates=note".to_owned()];
+    [with(PRIORITY_BY_TEXT, KEEP_BY_TEXT), near.to_vec()].concat()
+}
+
 fn main() {
     let n_pages = env_value("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
     let n_rounds = env_value("CRIVELLO_BENCH_ROUNDS").unwrap_or(7).max(1);
@@ -38,6 +43,7 @@ fn main() {
         ("none", Vec::new()),
         ("three", with(PRIORITY, KEEP)),
         ("by text", with(PRIORITY_BY_TEXT, KEEP_BY_TEXT)),
+        ("near, too", with_near_duplicates()),
     ];
     ways::compare(dir.path(), (n_pages, n_rounds), &ways, String::new);
 }

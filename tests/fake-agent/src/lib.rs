@@ -220,6 +220,11 @@ impl Control for FakeAgent {
     }
 
     type SeedStream = Empty<Result<v1::SeedResponse, Status>>;
+    type TailStream = Empty<Result<v1::TailResponse, Status>>;
+
+    async fn tail(&self, _: Request<v1::TailRequest>) -> Answer<Self::TailStream> {
+        Err(Status::unimplemented("an agent without an archive"))
+    }
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
         let progress = v1::Progress { pages: 100, urls_queued: 7, ..Default::default() };
@@ -249,7 +254,7 @@ impl Control for FakeAgent {
         if self.kind == FakeKind::Slow {
             finish.notified().await;
         }
-        Ok(Response::new(v1::CountArchivedResponse { pages: 3 }))
+        Ok(Response::new(v1::CountArchivedResponse { pages: 3, safe_pages: 0 }))
     }
 
     async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
@@ -289,6 +294,42 @@ impl Control for FakeAgent {
             url,
             archive_file: file.to_owned(),
         })
+    }
+
+    async fn search_statistics(
+        &self,
+        request: Request<v1::SearchStatisticsRequest>,
+    ) -> Answer<v1::SearchStatisticsResponse> {
+        if request.into_inner().query.unwrap_or_default().query == "(" {
+            return Err(Status::invalid_argument("a parenthesis is open, at character 1"));
+        }
+        let statistics =
+            v1::SearchStatisticsResponse { generation: 1, documents: 2, ..<_>::default() };
+        self.known(statistics)
+    }
+
+    /// Answers with a page, and with one by which an archived site attacks who searches.
+    async fn search(&self, _: Request<v1::SearchRequest>) -> Answer<v1::SearchResponse> {
+        let hit = |url: &str, title: &str, score, matches: &[(u32, u32)]| v1::SearchHit {
+            url: url.to_owned(),
+            title: title.to_owned(),
+            score,
+            snippet: "The <b>sieve</b> lets each URL through once.".to_owned(),
+            matches: matches.iter().map(|&(start, end)| v1::ByteRange { start, end }).collect(),
+            ..v1::SearchHit::default()
+        };
+        let page = hit(&format!("https://a.test/{}", self.id), "A sieve", 2.0, &[(7, 12)]);
+        let script = "<img src=x onerror=document.title='attacked'>";
+        let attack = hit("javascript:document.title='attacked'", script, 1.0, &[(90, 99)]);
+        self.known(v1::SearchResponse { hits: vec![page, attack], found: 2, ..<_>::default() })
+    }
+
+    async fn stored_page(
+        &self,
+        _: Request<v1::StoredPageRequest>,
+    ) -> Answer<v1::StoredPageResponse> {
+        let text = "<script>document.title='attacked'</script>".to_owned();
+        self.known(v1::StoredPageResponse { title: "A sieve".to_owned(), text, date: 0 })
     }
 
     async fn hosts(&self, request: Request<v1::HostsRequest>) -> Answer<v1::HostsResponse> {

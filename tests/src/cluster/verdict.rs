@@ -75,6 +75,12 @@ impl Cluster {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
+    /// Returns the pages that the agents have archived, without those of lost disks, and validates each archive.
+    #[must_use]
+    pub fn archived_pages(&self) -> BTreeSet<String> {
+        self.archived().into_keys().collect()
+    }
+
     /// Returns how often each page is archived, over all agents, and validates each archive.
     fn archived(&self) -> BTreeMap<String, u64> {
         let mut archived = BTreeMap::new();

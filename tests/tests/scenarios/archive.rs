@@ -2,13 +2,15 @@
 //! (our own in `crivello_tests::warc`, and warcio of PyPI), its digests match, and it contains what
 //! the web sent.
 
+use crate::fastwarc;
 use crate::warcio::Warcio;
 use crivello_tests::warc::{Archive, Record, listed};
-use crivello_tests::{Scene, seed};
+use crivello_tests::{Scene, binary, output, seed};
 use simweb::answer::{Request, Responder, SimResponse};
 use simweb::world::World;
 use simweb::{Character, CharsetWay, Coding, JudgeLimits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{HashMap, HashSet};
+use std::process::Command;
 use std::time::Duration;
 
 /// Encodings that the crawler accepts, besides `identity`.
@@ -298,5 +300,25 @@ fn each_record_says_whether_the_certificate_was_valid() {
         }
         assert!(n_https > 10 && n_http > 10, "{n_https} over TLS, {n_http} without");
         assert!(archive.of_kind("request").all(|r| r.field("X-Crivello-Certificate").is_none()));
+    }
+}
+
+/// fastwarc reads zstd archives; the index and the digests are right.
+#[test]
+fn a_crawl_with_zstd_is_read_by_other_programs() {
+    let scene = scene(varied(seed())).set("store.compression=zstd").set("store.outlinks=true");
+    let _ = scene.crawl().succeeded();
+    let warc = scene.out().join("warc");
+    let files = listed(&warc, ".warc.zst");
+    assert!(!files.is_empty() && listed(&warc, ".warc.gz").is_empty());
+    let checked = output(Command::new(binary()).args(["archive", "check"]).arg(&warc));
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    let lines = |index| std::fs::read_to_string(index).expect("an index").lines().count() as u64;
+    let indexed: u64 = listed(&warc, ".cdxj").into_iter().map(lines).sum();
+    assert!(indexed > 100, "too few captures: {indexed}");
+    let counts = ["response", "revisit"].map(|kind| fastwarc::count(kind, &files));
+    if let [Some(responses), Some(revisits)] = counts {
+        assert_eq!(responses + revisits, indexed);
+        assert!(revisits > 0);
     }
 }

@@ -46,13 +46,21 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn settings_that_are_wrong_are_refused_before_anything_is_begun() {
     let scene = scene();
-    let cases: [(&[&str], &[&str]); 6] = [
+    let cases: [(&[&str], &[&str]); 11] = [
         (&["--set", "politeness.dellay=1s"], &["dellay", "delay"]),
         (&["--set", "politeness.delay=10"], &["politeness.delay", "unit"]),
         (&["--set", "store.file-size-max=100"], &["store.file-size-max", "unit"]),
         (&["--set", "nowhere.at-all=1"], &["nowhere"]),
         (&["--set", "fetch.visits-max=0"], &["fetch.visits-max"]),
         (&["--config", "/dev/null/absent.toml"], &["absent.toml"]),
+        (&["--set", "links.admit=url.hosd == 'a'"], &["links.admit", "column 1", "`url.host`"]),
+        (&["--set", "links.admit=link.depth < 1.5"], &["links.admit", "column", "double"]),
+        (&["--set", "pages.keep=page.status == 200"], &["pages.keep", "string"]),
+        (&["--set", "recrawl.weight=url.host"], &["recrawl.weight"]),
+        (
+            &["--set", r#"links.admit=url.path.matches("((a{100}){100}){100}")"#],
+            &["links.admit", "the regular expression needs more than"],
+        ),
     ];
     for (args, words) in cases {
         let output = output(scene.command().args(args));

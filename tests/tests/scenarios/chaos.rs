@@ -9,6 +9,7 @@
 //! The order of faults follows from the seed; their exact times do not. `CRIVELLO_TEST_CHAOS_RUNS`
 //! sets the number of orders.
 
+use crivello_common::config::SieveKind;
 use crivello_tests::in_process::IN_FLIGHT;
 use crivello_tests::{InProcess, seed};
 use rand::rngs::StdRng;
@@ -65,7 +66,10 @@ impl Chaos {
             .robots(Robots::standard())
             .portion(0.05, PageKind::Redirect(302))
             .portion(0.05, PageKind::Status(404));
-        let cluster = InProcess::new(spec).agents(ALIVE_MIN).delays(DELAY, IP_DELAY).begin();
+        let plan = InProcess::new(spec).agents(ALIVE_MIN).delays(DELAY, IP_DELAY);
+        // The two that a cluster may have, in turns.
+        let sieve = if seed.is_multiple_of(2) { SieveKind::Rocksdb } else { SieveKind::Quotient };
+        let cluster = plan.sieve(sieve).begin();
         let rng = StdRng::seed_from_u64(seed);
         Self { cluster, rng, crashed: Vec::new(), disk_lost: false, deaths: 0 }
     }

@@ -16,6 +16,7 @@ mod joins_and_drains;
 mod kills;
 mod liveness;
 mod power_cut;
+mod quotient_sieve;
 mod recovery;
 mod together;
 

@@ -4,7 +4,7 @@
 //! lost. It loads nothing from elsewhere, and works on a phone, without a mouse, and with a screen
 //! reader.
 
-mod browser;
+pub mod browser;
 mod looks;
 mod steering;
 mod stories;

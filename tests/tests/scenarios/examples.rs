@@ -3,9 +3,10 @@
 //! Possible failures: a setting was renamed or is out of bounds, a rule admits another site, a
 //! limit is missing, an include list omits the site itself.
 
+use crate::recrawl::{fetches, too_early};
 use crivello_common::config::Settings;
-use crivello_tests::{Scene, is_page, seed};
-use simweb::{JudgeLimits, Pace, Robots, Spec};
+use crivello_tests::{DEADLINE, Scene, is_page, seed};
+use simweb::{JudgeLimits, Pace, Robots, Spec, judge_pace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,11 @@ fn crawl(name: &str, pages_per_host: u32, more: &[&str]) -> (Scene, JudgeLimits)
 
 fn pace() -> Pace {
     Pace::delays(Duration::from_millis(50), Duration::from_millis(20))
+}
+
+/// Returns true for the sites whose domains replace those of the examples for news.
+fn is_of_news(url: &str) -> bool {
+    [".site0.test", ".site1.test"].iter().any(|domain| url.contains(domain))
 }
 
 /// Returns the number of pages that the web served, by registrable domain.
@@ -97,6 +103,37 @@ fn news_sites_are_fetched_down_to_their_articles() {
     limits.sitemaps = false;
     let _ = scene.assert_clean(&scene.judge(limits, pace()));
     assert!(!pages_by_domain(&scene).contains_key("site3.test"));
+}
+
+/// The intervals are shorter, because nobody waits for an hour.
+#[test]
+fn news_sites_are_kept_fresh() {
+    let interval = r#"recrawl.interval="page.depth == 0 ? 3 : (page.depth == 1 ? 10 : 86400)""#;
+    let more = [interval, "recrawl.interval-min=1s", "recrawl.errors-interval=10s"];
+    let (scene, _) = crawl("news-fresh.toml", 10, &more);
+    let seeds: Vec<String> = scene.web.seeds().into_iter().filter(|url| is_of_news(url)).collect();
+    let child = scene.start();
+    let fetches = || fetches(&scene.web.log().entries());
+    let begun = scene.web.log().now();
+    while !seeds.iter().all(|url| fetches().get(url).is_some_and(|&n| n >= 5)) {
+        let waited = scene.web.log().now().since(begun);
+        assert!(waited < DEADLINE, "front pages are not fetched again: {}", scene.log());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    child.stop();
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let (pages, entries) = (fetches(), scene.web.log().entries());
+    assert!(pages.len() > 2 * seeds.len(), "{pages:?}");
+    let early = too_early(&entries, Duration::from_secs(3));
+    assert!(early.is_empty(), "fetched again before its time: {early:?}");
+    // Articles below sections are fetched once a day.
+    let once = pages.values().filter(|&&n| n == 1).count();
+    assert!(once > 0, "{pages:?}");
+    let sites: BTreeSet<String> = pages_by_domain(&scene).into_keys().collect();
+    assert_eq!(sites, ["site0.test", "site1.test"].map(str::to_owned).into());
+    let pace = judge_pace(&pace(), &entries);
+    assert!(pace.is_clean(), "{pace}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use test_size::sized;
 const VISITS_MAX: usize = 4;
 const COMMIT_PAGES_MAX: usize = 4;
 /// Sieves; each run of the process uses a random one.
-const SIEVES: [&str; 4] = ["rocksdb", "memory", "bloom", "blocked-bloom"];
+const SIEVES: [&str; 5] = ["rocksdb", "quotient", "memory", "bloom", "blocked-bloom"];
 const DELAY: Duration = Duration::from_millis(200);
 const IP_DELAY: Duration = Duration::from_millis(40);
 

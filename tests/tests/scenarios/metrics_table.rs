@@ -126,8 +126,8 @@ fn settings() -> Settings {
 #[test]
 fn agent_serves_the_described_metrics() {
     let dir = tempfile::tempdir().expect("a directory");
-    let crawl =
-        Crawl::open(settings(), dir.path(), &mut std::iter::empty()).expect("the crawl opens");
+    let crawl = Crawl::open(settings(), dir.path(), &mut std::iter::empty(), None)
+        .expect("the crawl opens");
     let meter = crawl.meter().clone();
     let text = crivello_agent::metrics::render(std::slice::from_ref(&meter));
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));

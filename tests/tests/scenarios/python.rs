@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Installs a package, such as `warcio==1.7.5`, once, and returns the directory of its programs. Returns
+/// Installs a package, such as `warcio==1.7.5`, or several with spaces between, once, and returns the directory of its programs. Returns
 /// `None` and reports a skipped test if Python or PyPI is not available.
 pub fn install(package: &'static str) -> Option<PathBuf> {
     static MADE: Mutex<BTreeMap<&str, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
@@ -15,13 +15,14 @@ pub fn install(package: &'static str) -> Option<PathBuf> {
 }
 
 fn make(package: &str) -> Option<PathBuf> {
-    let name = package.split('=').next().unwrap_or_default();
+    let names = package.split(' ').map(|one| one.split('=').next().unwrap_or_default());
+    let name = names.collect::<Vec<_>>().join("-");
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-venv"));
     if !venv.join("ready").exists() {
         let _ = std::fs::remove_dir_all(&venv);
         succeeds(package, Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
         let pip = venv.join("bin/pip");
-        succeeds(package, Command::new(pip).args(["install", "--quiet", package]))?;
+        succeeds(package, Command::new(pip).args(["install", "--quiet"]).args(package.split(' ')))?;
         std::fs::write(venv.join("ready"), "").expect("written");
     }
     Some(venv.join("bin"))

@@ -9,7 +9,7 @@ use simweb::{PageKind, Spec};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 const RUN: Duration = Duration::from_secs(9);
 
 /// A server that is killed when it is dropped.
-struct Server(Child);
+pub struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -27,7 +27,7 @@ impl Drop for Server {
 }
 
 /// Returns the status and the body of a page of the server.
-fn get(port: u16, path: &str) -> Option<(String, Vec<u8>)> {
+pub fn get(port: u16, path: &str) -> Option<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n").ok()?;
     let mut answer = Vec::new();
@@ -40,6 +40,17 @@ fn get(port: u16, path: &str) -> Option<(String, Vec<u8>)> {
 
 /// Starts pywb with a collection `site` of the archive in `warc`.
 fn pywb(programs: &Path, dir: &Path, warc: &Path) -> (Server, u16) {
+    let mut lines = Vec::new();
+    for index in listed(warc, ".cdxj") {
+        let text = std::fs::read_to_string(index).expect("an index");
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    lines.sort_unstable();
+    pywb_with(programs, dir, &listed(warc, ".warc.gz"), &(lines.join("\n") + "\n"))
+}
+
+/// Starts pywb with a collection `site` of WARC files and an index.
+pub fn pywb_with(programs: &Path, dir: &Path, warcs: &[PathBuf], index: &str) -> (Server, u16) {
     let collection = dir.join("collections/site");
     let init = Command::new(programs.join("wb-manager"))
         .args(["init", "site"])
@@ -47,18 +58,11 @@ fn pywb(programs: &Path, dir: &Path, warc: &Path) -> (Server, u16) {
         .output()
         .expect("wb-manager runs");
     assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
-    let mut lines = Vec::new();
-    for file in listed(warc, ".warc.gz") {
+    for file in warcs {
         let name = file.file_name().expect("a name");
-        std::fs::copy(&file, collection.join("archive").join(name)).expect("copied");
+        std::fs::copy(file, collection.join("archive").join(name)).expect("copied");
     }
-    for index in listed(warc, ".cdxj") {
-        let text = std::fs::read_to_string(index).expect("an index");
-        lines.extend(text.lines().map(str::to_owned));
-    }
-    lines.sort_unstable();
-    std::fs::write(collection.join("indexes/index.cdxj"), lines.join("\n") + "\n")
-        .expect("written");
+    std::fs::write(collection.join("indexes/index.cdxj"), index).expect("written");
     let port =
         TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let child = Command::new(programs.join("wayback"))

@@ -29,7 +29,7 @@ const LIVE_TYPES: [&str; 15] = [
 
 /// Fields of such a type, and fields of other types that are derived from live settings: file and
 /// name, and the file and line that renews them or, for those that are used once, creates them.
-const COPIES: [(&str, &str, &str, &str); 19] = [
+const COPIES: [(&str, &str, &str, &str); 21] = [
     (
         "agent/src/shared/live_settings.rs",
         "live",
@@ -57,6 +57,12 @@ const COPIES: [(&str, &str, &str, &str); 19] = [
     ("html/src/lib.rs", "filter", "agent/src/process/response.rs", "self.parser = Parser::new("),
     ("agent/src/app/build.rs", "settings", "agent/src/app/build.rs", "let Self { settings,"),
     (
+        "agent/src/app/stopped_crawl.rs",
+        "settings",
+        "agent/src/app/stopped_crawl.rs",
+        "let settings = read_settings(dir)?",
+    ),
+    (
         "agent/src/observe/explain/sources.rs",
         "settings",
         "agent/src/observe/explain/mod.rs",
@@ -79,6 +85,12 @@ const COPIES: [(&str, &str, &str, &str); 19] = [
         "keep",
         "agent/src/process/response.rs",
         "self.keep = KeepRule::compile(&live.pages.keep)",
+    ),
+    (
+        "agent/src/process/response.rs",
+        "drops_noarchive",
+        "agent/src/process/response.rs",
+        "self.drops_noarchive = live.pages.noarchive",
     ),
     (
         "agent/src/process/response.rs",

@@ -52,7 +52,7 @@ pub fn rows(measured: &[(Order, Figures)]) -> Vec<String> {
             let seconds = line(1.0 / small.rate_in_the_end, 1.0 / large.rate_in_the_end);
             let gib = match kind {
                 Kind::Rocks | Kind::Offline => large.peak_mib / 1024.0,
-                Kind::Memory => large.body_bytes * N_URLS / 2_f64.powi(30),
+                Kind::Memory | Kind::Quotient => large.body_bytes * N_URLS / 2_f64.powi(30),
                 Kind::Bloom => BLOOM_BITS / 8.0 * N_URLS / 2_f64.powi(30),
                 Kind::BlockedBloom => BLOCKED_BLOOM_BITS / 8.0 * N_URLS / 2_f64.powi(30),
             };

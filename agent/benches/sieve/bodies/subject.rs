@@ -1,10 +1,13 @@
 //! A body, and what its owner does with what passes.
 
 use crate::offline::Offline;
-use crivello_agent::crawldb::{BlockedBloom, Bloom, Lookup, Losses, Memory, RocksSeen, SeenSet};
+use crivello_agent::crawldb::{
+    BlockedBloom, Bloom, Lookup, Losses, Memory, QuotientSeen, RocksSeen, SeenSet,
+};
 use crivello_agent::storage::values::Seen;
 use crivello_agent::storage::{Batch, Database, Family, keys};
 use crivello_common::config::State;
+use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -19,11 +22,12 @@ pub enum Kind {
     Memory,
     Bloom,
     BlockedBloom,
+    Quotient,
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] =
-        [Self::Rocks, Self::Offline, Self::Memory, Self::Bloom, Self::BlockedBloom];
+    pub const ALL: [Self; 6] =
+        [Self::Rocks, Self::Offline, Self::Memory, Self::Bloom, Self::BlockedBloom, Self::Quotient];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,6 +36,7 @@ impl Kind {
             Self::Memory => "memory",
             Self::Bloom => "bloom",
             Self::BlockedBloom => "blocked-bloom",
+            Self::Quotient => "quotient",
         }
     }
 }
@@ -74,6 +79,11 @@ impl Subject {
             (Kind::Rocks, Some(disk)) => Body::Prompt(Box::new(RocksSeen::new(disk.clone()))),
             (Kind::Bloom, _) => Body::Prompt(Box::new(Bloom::new(memory))),
             (Kind::BlockedBloom, _) => Body::Prompt(Box::new(BlockedBloom::new(memory))),
+            // Without rows, which it needs only when it is full.
+            (Kind::Quotient, _) => {
+                let rows = database(&dir.join("rows"));
+                Body::Prompt(Box::new(QuotientSeen::new(rows, memory)))
+            }
             (Kind::Offline, _) => {
                 Body::Offline(Offline::open(dir, memory).expect("the fingerprint file opens"))
             }
@@ -88,6 +98,7 @@ impl Subject {
         match &mut self.body {
             Body::Prompt(body) => {
                 body.lookup(batch, &mut self.passed).expect("the disk can be read and written");
+                passed_of(batch, &self.passed).for_each(|key| body.insert(key));
             }
             Body::Offline(body) => {
                 body.lookup(batch, &mut self.passed).expect("the file can be read and written");
@@ -96,12 +107,8 @@ impl Subject {
         if let Some(disk) = &self.disk {
             let value = Seen::Queued(None).encode();
             let mut rows = Batch::default();
-            let mut lookups = batch.iter();
-            for ticket in &self.passed {
-                let lookup = lookups
-                    .find(|lookup| lookup.ticket == *ticket)
-                    .expect("a lookup with this ticket");
-                rows.put(Family::Seen, &keys::seen(lookup.key), &value);
+            for key in passed_of(batch, &self.passed) {
+                rows.put(Family::Seen, &keys::seen(key), &value);
             }
             disk.commit(&rows).expect("the disk can be read and written");
         }
@@ -120,6 +127,9 @@ impl Subject {
     /// Brings everything into files; says how long those are that hold URLs.
     pub fn close(self) -> u64 {
         let Self { body, dir, disk, .. } = self;
+        if let Body::Prompt(body) = &body {
+            assert!(!body.overflow().is_full, "more memory: CRIVELLO_BENCH_MEMORY");
+        }
         drop(body);
         let Some(disk) = disk else {
             let files = fs::read_dir(dir).expect("the directory");
@@ -134,6 +144,14 @@ impl Subject {
         disk.close();
         bytes
     }
+}
+
+/// The keys with these tickets, which are in the order of the batch.
+fn passed_of(batch: &[Lookup], passed: &[u64]) -> impl Iterator<Item = UrlKey> {
+    let mut lookups = batch.iter();
+    passed.iter().map(move |&ticket| {
+        lookups.find(|lookup| lookup.ticket == ticket).expect("a lookup with this ticket").key
+    })
 }
 
 fn database(dir: &Path) -> Arc<Database> {

@@ -8,7 +8,7 @@
 //!
 //! A URL that passes and is then refused for lack of room is not stored, and passes again.
 //!
-//! A Bloom filter loses links. URLs that were requested by name are never lost: seeds that do not
+//! A filter loses links. URLs that were requested by name are never lost: seeds that do not
 //! pass are looked up in `seen`.
 
 mod blocked_bloom;
@@ -16,6 +16,7 @@ mod bloom;
 mod filter;
 mod fingerprint;
 mod memory;
+mod quotient_seen;
 mod rocks_seen;
 mod seen_set;
 
@@ -23,13 +24,14 @@ pub use blocked_bloom::BlockedBloom;
 pub use bloom::Bloom;
 pub use fingerprint::Fingerprinter;
 pub use memory::Memory;
+pub use quotient_seen::QuotientSeen;
 pub use rocks_seen::RocksSeen;
-pub use seen_set::{Lookup, Losses, SeenSet};
+pub use seen_set::{Lookup, Losses, Overflow, SeenSet};
 
 use super::recent::RecentKeys;
 use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::config::{SieveKind, State};
-use crivello_common::hash::UrlKey;
+use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::metrics::Timer;
 use std::sync::Arc;
 
@@ -48,6 +50,8 @@ pub struct SieveCounts {
     pub seen_bytes: usize,
     /// Losses of the seen set.
     pub losses: Losses,
+    /// Look-ups that the seen set leaves to the rows on disk.
+    pub overflow: Overflow,
 }
 
 /// The sieve: a table of recent keys in front of a seen set.
@@ -152,7 +156,7 @@ impl Sieve {
         })
     }
 
-    /// Records that a URL that has passed is stored, with its place in a queue or its outcome.
+    /// Records that a URL is stored that has passed, or that another agent has reported.
     pub fn insert(&mut self, url: UrlKey) {
         self.seen.insert(url);
     }
@@ -163,17 +167,22 @@ impl Sieve {
     }
 
     /// Discards the recent keys before the next batch, because rows of `seen` were deleted and
-    /// their URLs may be new again. This happens only where agents share a crawl, and there the
-    /// seen set stores nothing
-    /// ([`Settings::check_shared`](crivello_common::config::Settings::check_shared)).
+    /// their URLs may be new again.
     pub const fn forget(&mut self) {
         self.stale = true;
+    }
+
+    /// Forgets the URLs of a group of which rows are deleted, before the next batch. This happens only where agents share
+    /// a crawl, with a seen set that can do it
+    /// ([`Settings::check_shared`](crivello_common::config::Settings::check_shared)).
+    pub fn forget_group(&mut self, group: GroupHash) {
+        self.seen.forget_group(group);
     }
 
     /// Returns the counts so far.
     pub fn counts(&self) -> SieveCounts {
         let (seen_bytes, losses) = (self.seen.memory(), self.seen.losses());
-        SieveCounts { seen_bytes, losses, ..self.counts }
+        SieveCounts { seen_bytes, losses, overflow: self.seen.overflow(), ..self.counts }
     }
 }
 
@@ -184,6 +193,7 @@ fn seen_set(disk: &Arc<Database>, settings: &State) -> Result<Box<dyn SeenSet>, 
         SieveKind::Rocksdb => Box::new(RocksSeen::new(disk.clone())),
         SieveKind::Memory => filled(disk, Memory::default(), Memory::insert)?,
         SieveKind::Bloom => filled(disk, Bloom::new(size), Bloom::insert)?,
+        SieveKind::Quotient => Box::new(QuotientSeen::new(disk.clone(), size)),
         SieveKind::BlockedBloom => filled(disk, BlockedBloom::new(size), BlockedBloom::insert)?,
     })
 }

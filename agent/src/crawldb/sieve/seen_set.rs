@@ -1,7 +1,7 @@
 //! A seen set, the core of the sieve: it lets through the first of all equal URLs.
 
 use crate::storage::DiskError;
-use crivello_common::hash::UrlKey;
+use crivello_common::hash::{GroupHash, UrlKey};
 use std::fmt::Debug;
 
 /// A URL offered to a seen set.
@@ -34,6 +34,15 @@ impl Losses {
     }
 }
 
+/// Look-ups that a seen set in bounded memory leaves to the rows on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overflow {
+    /// URLs looked up on disk so far.
+    pub looked_up: u64,
+    /// True if there was too little memory at some time.
+    pub is_full: bool,
+}
+
 /// A set of all URLs that were let through and stored.
 pub trait SeenSet: Debug + Send {
     /// Appends to `passed` the tickets of the URLs that are not in the set, each of them once, in the
@@ -44,8 +53,11 @@ pub trait SeenSet: Debug + Send {
     /// again.
     fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError>;
 
-    /// Adds a URL that has passed, before the next batch is offered.
+    /// Adds a URL that has passed, or that another agent has reported, before the next batch is offered.
     fn insert(&mut self, key: UrlKey);
+
+    /// Forgets the URLs of a group of which rows are deleted, before the next batch is offered.
+    fn forget_group(&mut self, _group: GroupHash) {}
 
     /// Returns the bytes in memory, without the caches of a database.
     fn memory(&self) -> usize;
@@ -53,6 +65,11 @@ pub trait SeenSet: Debug + Send {
     /// Returns the losses so far.
     fn losses(&self) -> Losses {
         Losses::default()
+    }
+
+    /// Returns what the rows on disk have answered so far in its place.
+    fn overflow(&self) -> Overflow {
+        Overflow::default()
     }
 }
 

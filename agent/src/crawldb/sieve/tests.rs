@@ -24,13 +24,19 @@ struct Subject {
 
 impl Subject {
     fn all(dir: &Path) -> Vec<Self> {
-        let disk = Arc::new(Database::open(&dir.join("state"), true, &State::default()).unwrap());
+        let open =
+            |name| Arc::new(Database::open(&dir.join(name), true, &State::default()).unwrap());
         let of = |name, body, exact| Self { name, body, exact, disk: None };
+        let with_rows = |disk: Arc<Database>, subject| Self { disk: Some(disk), ..subject };
         // The size is so small that the filters lose URLs.
         let filter = ByteSize(256);
-        let rocks = of("rocksdb", Box::new(RocksSeen::new(disk.clone())), true);
+        let (rocks, quotient) = (open("rocks"), open("quotient"));
+        let rocks_seen = Box::new(RocksSeen::new(rocks.clone()));
+        let quotient_seen = Box::new(QuotientSeen::new(quotient.clone(), ByteSize::kib(4)));
         vec![
-            Self { disk: Some(disk), ..rocks },
+            with_rows(rocks, of("rocksdb", rocks_seen, true)),
+            // With 40 bits a fingerprint, none of these few URLs is lost.
+            with_rows(quotient, of("quotient", quotient_seen, true)),
             of("memory", Box::<Memory>::default(), true),
             of("bloom", Box::new(Bloom::new(filter)), false),
             of("blocked-bloom", Box::new(BlockedBloom::new(filter)), false),
@@ -86,7 +92,7 @@ proptest! {
             prop_assert!(passed.is_sorted_by(|a, b| a < b), "{}", subject.name);
             if subject.exact {
                 prop_assert_eq!(&passed, &wanted, "{}", subject.name);
-                prop_assert_eq!(subject.body.losses(), Losses::default());
+                prop_assert!(subject.body.losses().rate < 1e-9, "{}", subject.name);
             } else {
                 let wanted: HashSet<&u64> = wanted.iter().collect();
                 prop_assert!(passed.iter().all(|t| wanted.contains(t)), "{}", subject.name);
@@ -199,8 +205,9 @@ fn it_counts_what_it_is_asked_and_forgets_when_told() {
 #[test]
 fn what_is_refused_for_now_passes_again() {
     type NewSeenSet = fn(Arc<Database>) -> Box<dyn SeenSet>;
-    let bodies: [NewSeenSet; 4] = [
+    let bodies: [NewSeenSet; 5] = [
         |disk| Box::new(RocksSeen::new(disk)),
+        |disk| Box::new(QuotientSeen::new(disk, ByteSize::kib(64))),
         |_| Box::<Memory>::default(),
         |_| Box::new(Bloom::new(ByteSize::kib(64))),
         |_| Box::new(BlockedBloom::new(ByteSize::kib(64))),

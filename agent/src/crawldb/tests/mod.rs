@@ -4,8 +4,10 @@
 
 mod blocked_hosts;
 mod cross_submission;
+mod forget;
 mod host_key_taken;
 mod host_turns;
+mod inlinks;
 mod model;
 mod months;
 mod queues;
@@ -202,7 +204,7 @@ fn a_host_that_was_called_is_counted_once_over_a_kill() {
     }
 }
 
-/// What is on the workbench stays there; a kill in the midst begins the scan anew.
+/// URLs on the workbench stay there; a kill in the midst begins the scan anew.
 #[test]
 fn queued_urls_are_reordered_in_steps() {
     let mut model = Model::new(4);

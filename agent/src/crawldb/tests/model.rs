@@ -10,7 +10,7 @@ use crate::messages::{
 };
 use crate::storage::values::decode_queued;
 use crate::storage::{Database, Family, keys};
-use crivello_common::config::{Limits, Settings};
+use crivello_common::config::{Limits, Settings, SieveKind};
 use crivello_common::failure::Failure;
 use crivello_common::fields::priority::PriorityRule;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
@@ -135,7 +135,13 @@ impl Model {
         model
     }
 
+    /// Opens the crawl database, each time with the other of the two seen sets that a cluster may have.
     fn open(&mut self) {
+        let sieve = &mut self.settings.fixed.state.sieve;
+        *sieve = match sieve {
+            SieveKind::Quotient => SieveKind::Rocksdb,
+            _ => SieveKind::Quotient,
+        };
         let disk = Database::open(self.dir.path(), true, &self.settings.fixed.state).unwrap();
         let disk = Arc::new(disk);
         self.crawldb = Some(
@@ -219,7 +225,7 @@ impl Model {
 
     fn priority(&self, url: &CrawlUrl) -> u8 {
         let rule = PriorityRule::compile(&self.settings.live.links.priority).unwrap();
-        rule.map_or(PRIORITY_DEFAULT, |rule| rule.of_row(url, 0, false))
+        rule.map_or(PRIORITY_DEFAULT, |rule| rule.of_row(url, 0, false, 1))
     }
 
     fn prioritize(&mut self, n: u8) {

@@ -1,11 +1,14 @@
 //! Tests of URLs that are fetched again: their due times, and facts about them in any order.
 
 use super::super::CrawlDb;
+use super::super::changes::elsewhere;
+use super::super::refetch::archived;
 use crate::messages::{
-    Commit, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd, QueueKey, Queued,
-    ReplicaStore as _, Revisit, RevisitData, ToFrontier, ToWorkbench, Validators,
+    ArchivedPages, Commit, Fact, Finder, Found, LinkKind, PRIORITY_DEFAULT, Page, PageEnd,
+    QueueKey, Queued, RecordPlace, ReplicaStore as _, Revisit, RevisitData, ToFrontier,
+    ToWorkbench, Validators,
 };
-use crate::storage::values::{FinishedUrl, Seen, UrlOutcome};
+use crate::storage::values::{FinishedUrl, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Database, Family, Row, facts, keys};
 use crivello_common::config::{Live, Settings};
 use crivello_common::discard::DiscardTally;
@@ -14,7 +17,7 @@ use crivello_common::hash::UrlKey;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::AgentId;
+use crivello_common::view::{AgentId, LostArchive};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +87,9 @@ impl TestCrawlDb {
     /// Queues all URLs that are due.
     pub(super) fn queue_due(&mut self) {
         for _ in 0..100 {
-            let Some(commit) = self.crawldb.step_due(self.now).unwrap() else { return };
+            let Some(commit) = self.crawldb.step_due(self.now, &|| self.now).unwrap() else {
+                return;
+            };
             self.disk.commit(&commit.batch).unwrap();
         }
         panic!("the scan does not end");
@@ -125,6 +130,7 @@ impl TestCrawlDb {
                     signals: Vec::new(),
                     discards: DiscardTally::default(),
                     traced: None,
+                    fingerprint: None,
                     original: self.original,
                     revisit_data: data.map(Box::new),
                 };
@@ -168,6 +174,14 @@ impl TestCrawlDb {
     pub(super) fn recount(&self) {
         let totals = self.crawldb.totals();
         assert_eq!(totals.queued as usize, self.n_rows(Family::Frontier));
+        let mut n_again = 0;
+        let count = |key: &[u8], value: &[u8]| {
+            let (_, queue_key) = keys::read_frontier(key)?;
+            n_again += u64::from(decode_queued(queue_key, value)?.was_answered());
+            Ok(true)
+        };
+        self.disk.walk(Family::Frontier, &[], &[0xff; 40], count).unwrap();
+        assert_eq!(totals.queued_again, n_again);
         assert_eq!(totals.scheduled as usize, self.n_rows(Family::Due));
     }
 }
@@ -227,7 +241,7 @@ fn a_page_is_fetched_again_after_its_interval_over_restarts() {
         assert_eq!(revisit.generation, generation as u32);
         assert_eq!(revisit.validators.etag.as_deref(), Some("\"1\""));
         let capture = revisit.capture.unwrap();
-        assert_eq!((capture.status, capture.record), (200, Some((1, 7))));
+        assert_eq!((capture.status, capture.record), (200, Some(RecordPlace::here((1, 7)))));
     }
     db.recount();
     let (visits, changes) = db.revisit(URL).history.unwrap().visits();
@@ -253,8 +267,8 @@ fn a_page_that_is_not_modified_keeps_its_capture() {
     let Some(Seen::Done(UrlOutcome::Fetched { status, record, at, .. })) = db.seen(URL) else {
         panic!("it is fetched");
     };
-    assert_eq!((status, record, at), (200, Some((1, 7)), db.now));
-    let counts = db.crawldb.recrawl().counts();
+    assert_eq!((status, record, at), (200, Some(RecordPlace::here((1, 7))), db.now));
+    let counts = db.crawldb.recrawl().stats().counts;
     assert_eq!((counts.not_modified, counts.changed, counts.unchanged), (1, 0, 0));
 }
 
@@ -341,7 +355,7 @@ fn a_page_whose_archive_is_lost_meanwhile_is_requested_once_more() {
     db.crawldb = db.crawldb.sharing(AgentId(1));
     db.now = db.now + 2 * HOUR;
     db.queue_due();
-    assert!(db.crawldb.refetch.add(&[AgentId(9)]));
+    assert!(db.crawldb.refetch.add(&[LostArchive { agent: AgentId(9), safe_files: 0 }]));
     let unmodified = RevisitData { is_not_modified: true, ..revisit_data(1) };
     assert_eq!(db.fetch(&ok(304), Some(&unmodified)).len(), 1);
     let rows = db.fetch(&ok(200), Some(&revisit_data(1)));
@@ -349,6 +363,54 @@ fn a_page_whose_archive_is_lost_meanwhile_is_requested_once_more() {
     assert!(rows[0].revisit.as_ref().unwrap().validators.is_empty());
     assert_eq!(db.revisit(URL).capture.unwrap().by, AgentId(1));
     db.recount();
+}
+
+/// The archive of an agent is lost, but not the first files, which a store has.
+#[test]
+fn a_page_that_is_safe_in_a_store_is_not_fetched_again() {
+    let in_file_4 = "http://a.example/4";
+    let mut owner = TestCrawlDb::new(&[FIXED]);
+    owner.crawldb = owner.crawldb.sharing(AgentId(9));
+    let facts = [(URL, 3), (in_file_4, 4)].map(|(url, file)| {
+        owner.record = Some((file, 7));
+        owner.find(url);
+        assert_eq!(owner.fetch(&ok(200), Some(&revisit_data(1))).len(), 1);
+        let Some(Seen::Done(outcome)) = owner.seen(url) else { panic!("{url} is not finished") };
+        Fact::Done { url: found(url).key(), outcome: elsewhere(outcome) }
+    });
+    let lost = |safe_files| LostArchive { agent: AgentId(9), safe_files };
+    // The view comes before the facts, or after them.
+    for is_known in [true, false] {
+        let mut db = TestCrawlDb::sharing(&[FIXED]);
+        if is_known {
+            db.crawldb.set_lost_archives(&[lost(4)]);
+        }
+        db.commit(Commit { facts: facts.to_vec(), ..Commit::of_facts() });
+        let count = |safe_files| archived(&db.disk, lost(safe_files), |_| true, || true).unwrap();
+        if !is_known {
+            assert_eq!(count(4), ArchivedPages { lost: 1, safe: 1 });
+            assert_eq!(count(3), ArchivedPages { lost: 2, safe: 0 });
+            db.crawldb.set_lost_archives(&[lost(4)]);
+        }
+        while let Some(commit) = db.crawldb.step_refetch(db.now).unwrap() {
+            db.disk.commit(&commit.batch).unwrap();
+        }
+        let mut db = db.restart();
+        db.crawldb = db.crawldb.sharing(AgentId(1));
+        let rows = db.fetch(&ok(200), Some(&revisit_data(1)));
+        let paths: Vec<&str> = rows.iter().map(|row| &*row.path).collect();
+        assert_eq!(paths, ["/4"]);
+        // The last capture of the other page is in the store, so a 304 refers to it.
+        db.now = db.now + 2 * HOUR;
+        db.queue_due();
+        let unmodified = RevisitData { is_not_modified: true, ..revisit_data(1) };
+        assert_eq!(db.fetch(&ok(304), Some(&unmodified)).len(), 2);
+        let Some(Seen::Done(outcome)) = db.seen(URL) else { panic!("it was requested again") };
+        assert_eq!(outcome.page().unwrap().by, AgentId(9));
+        let UrlOutcome::Fetched { record, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(record, Some(RecordPlace { file: 3, offset: None }));
+        db.recount();
+    }
 }
 
 /// The pages that a pass has not reached when the process ends are moved after the restart.
@@ -364,7 +426,7 @@ fn a_pass_that_a_restart_interrupts_begins_again() {
     let threshold = db.crawldb.recrawl().threshold() * 100.0;
     db.crawldb.set_recrawl_threshold(threshold, db.now);
     db.now = db.now + Duration::from_secs(60);
-    let (commit, report) = db.crawldb.step_due_pass(db.now).unwrap().unwrap();
+    let (commit, report) = db.crawldb.step_due_pass(db.now, &|| db.now).unwrap().unwrap();
     assert!(report.is_none());
     db.disk.commit(&commit.batch).unwrap();
     let moved = dues(&db).iter().zip(&before).filter(|(now, then)| now > then).count();
@@ -373,7 +435,7 @@ fn a_pass_that_a_restart_interrupts_begins_again() {
     db.crawldb.set_recrawl_threshold(threshold, db.now);
     let mut n_pages = None;
     while n_pages.is_none() {
-        let (commit, report) = db.crawldb.step_due_pass(db.now).unwrap().unwrap();
+        let (commit, report) = db.crawldb.step_due_pass(db.now, &|| db.now).unwrap().unwrap();
         db.disk.commit(&commit.batch).unwrap();
         n_pages = report.map(|report| report.n_pages);
     }
@@ -535,7 +597,7 @@ fn due_times_of_another_agent_follow_the_bounds_in_force_once_its_group_is_opene
     }
     let pass = |db: &mut TestCrawlDb| {
         db.now = db.now + HOUR;
-        while let Some((commit, _)) = db.crawldb.step_due_pass(db.now).unwrap() {
+        while let Some((commit, _)) = db.crawldb.step_due_pass(db.now, &|| db.now).unwrap() {
             db.disk.commit(&commit.batch).unwrap();
             db.now = db.now + Duration::from_millis(1);
         }
@@ -581,7 +643,10 @@ fn a_pass_adds_up_the_demand_and_moves_due_times() {
     let mut reports = Vec::new();
     let mut pass = |db: &mut TestCrawlDb| {
         for _ in 0..20 {
-            let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() else { break };
+            let Some((commit, report)) = db.crawldb.step_due_pass(db.now, &|| db.now).unwrap()
+            else {
+                break;
+            };
             db.disk.commit(&commit.batch).unwrap();
             reports.extend(report);
         }
@@ -599,12 +664,69 @@ fn a_pass_adds_up_the_demand_and_moves_due_times() {
     assert!(moved > first + HOUR, "{first} was moved to {moved}");
 }
 
+/// Each page may be anywhere on the disk, so a step ends by its time.
+#[test]
+fn steps_of_the_scans_end_by_their_time() {
+    let n_steps = |step_takes: Duration| {
+        let mut db = TestCrawlDb::new(&["recrawl.policy=adaptive", "recrawl.interval-min=1s"]);
+        (0..23).for_each(|n| db.find(&format!("http://a.example/{n}")));
+        while !db.fetch(&ok(200), Some(&revisit_data(1))).is_empty() {}
+        let calls = std::cell::Cell::new(0);
+        let clock = || {
+            calls.set(calls.get() + 1);
+            T + calls.get() * step_takes
+        };
+        let (mut passes, mut scans) = (0, 0);
+        while let Some((commit, report)) = db.crawldb.step_due_pass(db.now, &clock).unwrap() {
+            db.disk.commit(&commit.batch).unwrap();
+            passes += 1;
+            assert_eq!(db.crawldb.is_scanning_due(db.now), report.is_none());
+            if report.is_some() {
+                break;
+            }
+        }
+        db.now = db.now + 100 * DAY;
+        while let Some(commit) = db.crawldb.step_due(db.now, &clock).unwrap() {
+            db.disk.commit(&commit.batch).unwrap();
+            scans += 1;
+        }
+        assert_eq!(db.n_queued(), 23);
+        db.recount();
+        (passes, scans)
+    };
+    // Three URLs are read at once, six in a step.
+    assert_eq!(n_steps(Duration::ZERO), (4, 4));
+    assert_eq!(n_steps(Duration::from_secs(1)), (8, 8));
+}
+
+#[test]
+fn urls_that_are_due_for_more_than_a_minute_are_counted() {
+    let minute = Duration::from_secs(60);
+    let mut db = TestCrawlDb::new(&[FIXED]);
+    (0..3).for_each(|n| db.find(&format!("http://a.example/{n}")));
+    assert!(db.crawldb.count_overdue(db.now));
+    while !db.fetch(&ok(200), Some(&revisit_data(1))).is_empty() {}
+    db.now = db.now + 2 * HOUR;
+    db.queue_due();
+    let overdue = |db: &mut TestCrawlDb| {
+        let _ = db.crawldb.count_overdue(db.now);
+        let progress = db.crawldb.recrawl_progress().unwrap();
+        (progress.scheduled, progress.queued, progress.overdue)
+    };
+    assert_eq!(overdue(&mut db), (0, 3, Some(0)), "nothing was due at the last look");
+    db.now = db.now + minute;
+    assert_eq!(overdue(&mut db), (0, 3, Some(3)));
+    db.fetch(&ok(200), Some(&revisit_data(1)));
+    assert_eq!(overdue(&mut db), (3, 0, Some(0)));
+}
+
 /// State of a URL, as a fact.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     url: u8,
     generation: u32,
     is_done: bool,
+    was_answered: bool,
 }
 
 impl Known {
@@ -616,7 +738,8 @@ impl Known {
         let found = found(&self.name());
         let name: Arc<str> = found.url.host().into();
         let due = if self.is_done { T + HOUR } else { T };
-        let revisit = Revisit { generation: self.generation, due, ..Revisit::default() };
+        let Self { generation, was_answered, .. } = self;
+        let revisit = Revisit { generation, due, was_answered, ..Revisit::default() };
         let revisit = (self.generation > 0 || self.is_done).then(|| Box::new(revisit));
         let queue_key = QueueKey { priority: PRIORITY_DEFAULT, ..QueueKey::default() };
         let url = Queued { queue_key, revisit, ..facts::as_queued(&found) };
@@ -633,10 +756,12 @@ impl Known {
 }
 
 fn known() -> impl Strategy<Value = Known> {
-    (0u8..4, 0u32..4, any::<bool>()).prop_map(|(url, generation, is_done)| Known {
+    let known = (0u8..4, 0u32..4, any::<bool>(), any::<bool>());
+    known.prop_map(|(url, generation, is_done, was_answered)| Known {
         url,
         generation,
         is_done,
+        was_answered,
     })
 }
 
@@ -657,7 +782,7 @@ fn merged(facts: &[Known], at_once: usize) -> Vec<Option<(u32, bool)>> {
                 let (host, queue_key) = place.unwrap();
                 let host = crivello_common::hash::HostKey { host, ..found(&name).host };
                 let row = db.disk.get(Family::Frontier, &keys::frontier(host, queue_key)).unwrap();
-                let row = crate::storage::values::decode_queued(queue_key, &row.unwrap()).unwrap();
+                let row = decode_queued(queue_key, &row.unwrap()).unwrap();
                 (row.generation(), false)
             }
         })

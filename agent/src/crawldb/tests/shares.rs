@@ -112,8 +112,8 @@ fn few_names() -> Limits {
 
 #[test]
 fn dead_names_of_a_stranger_leave_room_and_give_it_back() {
-    for sieve in [SieveKind::Rocksdb, SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom]
-    {
+    use SieveKind::{BlockedBloom, Bloom, Memory, Quotient, Rocksdb};
+    for sieve in [Rocksdb, Memory, Bloom, BlockedBloom, Quotient] {
         let mut db = TestCrawlDb::new(few_names(), sieve);
         let dead = || (0..1_000).map(|n| victim("evil.test", &format!("n{n}")));
         let results = db.commit(dead());

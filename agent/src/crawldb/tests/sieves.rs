@@ -14,8 +14,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-const ALL: [SieveKind; 4] =
-    [SieveKind::Rocksdb, SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom];
+const ALL: [SieveKind; 5] = [
+    SieveKind::Rocksdb,
+    SieveKind::Memory,
+    SieveKind::Bloom,
+    SieveKind::BlockedBloom,
+    SieveKind::Quotient,
+];
 
 struct TestCrawlDb {
     disk: Arc<Database>,
@@ -95,7 +100,8 @@ fn the_body_may_be_another_at_each_start() {
 
 #[test]
 fn memory_sieve_reports_size_and_losses() {
-    for kind in ALL {
+    // Quotient filters have nothing until URLs are looked up.
+    for kind in ALL.into_iter().filter(|&kind| kind != SieveKind::Quotient) {
         let dir = tempfile::tempdir().unwrap();
         let mut db = TestCrawlDb::open(dir.path(), kind);
         let batch = db.prepare(0..1_000);

@@ -203,7 +203,7 @@ fn a_pass_leaves_a_request_as_it_is() {
     db.crawldb.set_recrawl_threshold(1e6, db.now);
     let pass = |db: &mut TestCrawlDb| {
         db.now = db.now + Duration::from_secs(61);
-        while let Some((commit, report)) = db.crawldb.step_due_pass(db.now).unwrap() {
+        while let Some((commit, report)) = db.crawldb.step_due_pass(db.now, &|| db.now).unwrap() {
             db.disk.commit(&commit.batch).unwrap();
             if report.is_some() {
                 break;

@@ -3,7 +3,6 @@
 use super::super::CrawlDb;
 use super::super::hosts::Map;
 use super::super::join::{is_newer, join_closed, join_queued, join_states};
-use super::super::refetch::lost_url;
 use crate::messages::{ChangeSignal, Fact, Finder, QueueKey, Queued, RobotsRecord};
 use crate::storage::values::{Seen, UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, Row, keys};
@@ -60,7 +59,7 @@ impl CrawlDb {
                             &mut batch,
                             &mut known,
                             host,
-                            &uncounted(lost_url(page)),
+                            &uncounted(page.url.without_capture()),
                         )?;
                     }
                 }
@@ -82,6 +81,7 @@ impl CrawlDb {
             }
         }
         self.cross_submission.forget();
+        known.seen.keys().for_each(|&url| self.sieve.insert(url));
         if self.frontier.limits.pages_per_domain_max.is_some() {
             for group in known.uncounted {
                 self.frontier.reopen_domain(group)?;
@@ -195,12 +195,16 @@ impl CrawlDb {
                 }
                 let mut ours = before.clone();
                 if join_queued(&mut ours, theirs) {
+                    let is_out = self.frontier.is_checked_out(host, queue_key);
                     // A pending page does not count as queued.
                     if before.finder != ours.finder && !queue_key.is_pending() {
                         self.frontier.change_finder(host.group, &before, ours.finder)?;
                     }
-                    if ours.queue_key == queue_key || self.frontier.is_checked_out(host, queue_key)
-                    {
+                    // A URL that is handed out is uncounted as it was then.
+                    if !is_out && !queue_key.is_pending() {
+                        self.frontier.recount_again(&before, &ours);
+                    }
+                    if ours.queue_key == queue_key || is_out {
                         ours.queue_key = queue_key;
                         self.frontier.write_queued(batch, host, &ours);
                     } else {

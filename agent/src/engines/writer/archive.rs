@@ -50,14 +50,15 @@ pub fn open_archive(
     };
     let store = &settings.fixed.store;
     let mut writer = ArchiveWriter::open(&dir(home), position.as_ref(), store, label)?;
+    let end = writer.sync()?;
     if position.is_none() {
         // From now on, archive files without a position in the state are an inconsistency.
         let mut batch = Batch::default();
-        batch.put(Family::Meta, META_ARCHIVE, &writer.sync()?.to_bytes());
+        batch.put(Family::Meta, META_ARCHIVE, &end.to_bytes());
         disk.commit(&batch)?;
         disk.sync()?;
     }
-    Ok(KeptArchive::new(writer, periods(disk)?))
+    Ok(KeptArchive::new(writer, periods(disk)?, end))
 }
 
 fn periods(disk: &Database) -> Result<ArchivePeriods, WriterError> {

@@ -33,11 +33,24 @@ impl Writer {
         Ok(())
     }
 
-    /// Publishes which archive files are missing, because somebody has deleted them: a 304 must not refer to
-    /// them.
+    /// Seals the last file if an earlier run has uploaded it: it must not change.
+    pub(super) fn seal_uploaded_file(&mut self) -> Result<(), WriterError> {
+        let last = self.stores.archive.writer.last_file();
+        if last.is_some_and(|last| self.stores.uploaded.binary_search(&last).is_ok()) {
+            self.retry_until_space(|this| Ok(this.stores.archive.writer.seal()?))?;
+        }
+        Ok(())
+    }
+
+    /// Publishes which archive files are missing, because somebody has deleted them, and not because they are stored
+    /// elsewhere: a 304 must not refer to them.
     pub(super) fn publish_missing_files(&self) {
+        let uploaded = &self.stores.uploaded;
         match self.stores.archive.writer.missing_files() {
-            Ok(missing) => self.stores.duplicates.oldest_original().set_missing(missing),
+            Ok(mut missing) => {
+                missing.retain(|file| uploaded.binary_search(file).is_err());
+                self.stores.duplicates.oldest_original().set_missing(missing);
+            }
             Err(error) => tracing::warn!(%error, "cannot list the archive files"),
         }
     }

@@ -1,7 +1,7 @@
 //! The archive of the writer: its files are deleted once no synced commit needs them.
 
 use super::archive_periods::ArchivePeriods;
-use crivello_archive::{ArchiveError, ArchiveWriter};
+use crivello_archive::{ArchiveError, ArchivePosition, ArchiveWriter};
 
 /// The archive, and which of its files are kept.
 pub struct KeptArchive {
@@ -16,22 +16,27 @@ pub struct KeptArchive {
     committed: u32,
     synced: u32,
     deleted: u32,
+    /// End of the archive that the last commit covers.
+    end: ArchivePosition,
 }
 
 impl KeptArchive {
-    /// Creates an archive with these periods.
-    pub const fn new(writer: ArchiveWriter, periods: ArchivePeriods) -> Self {
-        Self { writer, periods, is_reported: false, committed: 0, synced: 0, deleted: 0 }
+    /// Creates an archive with these periods; the state has `end` as its end.
+    pub const fn new(writer: ArchiveWriter, periods: ArchivePeriods, end: ArchivePosition) -> Self {
+        Self { writer, periods, is_reported: false, committed: 0, synced: 0, deleted: 0, end }
     }
 
-    /// Notes that a commit with the position and the periods is written.
-    pub fn on_committed(&mut self) {
+    /// Notes that a commit with this position and the periods is written.
+    pub fn on_committed(&mut self, end: ArchivePosition) {
+        self.end = end;
         self.committed = self.periods.first_kept().min(self.writer.last_file().unwrap_or(0));
     }
 
-    /// Notes that the last commit is synced: after a power cut, no earlier position counts.
-    pub const fn on_synced(&mut self) {
+    /// Notes that the last commit is synced: after a power cut, no earlier position counts. Returns the end of
+    /// the archive that it covers.
+    pub const fn on_synced(&mut self) -> &ArchivePosition {
         self.synced = self.committed;
+        &self.end
     }
 
     /// Deletes the files that no synced commit needs. Returns their number.

@@ -15,10 +15,15 @@ impl Writer {
         if let Some(commit) = crawldb.step_host_requests(now)? {
             self.write(commit, now)?;
         }
-        if let Some(commit) = self.stores.crawldb.step_due(now)? {
+        let time = self.shared.clock;
+        let clock = || time.now();
+        if let Some(commit) = self.stores.crawldb.step_due(now, &clock)? {
             self.write(commit, now)?;
         }
-        if let Some((commit, report)) = self.stores.crawldb.step_due_pass(now)? {
+        if self.stores.crawldb.count_overdue(now) {
+            self.report_totals();
+        }
+        if let Some((commit, report)) = self.stores.crawldb.step_due_pass(now, &clock)? {
             self.write(commit, now)?;
             if let Some(report) = report {
                 self.on_demand(report, now);

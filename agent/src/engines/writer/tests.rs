@@ -23,9 +23,12 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
         archive: KeptArchive::new(
             ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label).unwrap(),
             <_>::default(),
+            <_>::default(),
         ),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
+        near: Arc::new(NearIndex::new(disk.clone(), 4, dir.join("warc"))),
+        uploaded: Vec::new(),
         disk,
     };
     let shared = Shared::new(

@@ -151,6 +151,7 @@ pub(super) fn robots_visit(server: SocketAddr) -> Visit {
             url: CrawlUrl::from_parts(origin, HOST, "/robots.txt"),
             hops: 0,
             verified: true,
+            found: None,
         }),
     }
 }

@@ -2,9 +2,10 @@
 
 use super::kit::{Ended, HOST, Step, carry_out, ok, robots_visit, send, serve, settings};
 use crate::limits::ROBOTS_SIZE_MAX;
-use crate::messages::{FetchOutcome, RobotsOutcome};
+use crate::messages::{FetchOutcome, RobotsOutcome, VisitTask};
 use crivello_common::failure::Failure;
 use crivello_common::politeness::VisitSignal;
+use crivello_common::robots::Rules;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
@@ -203,5 +204,33 @@ async fn a_connection_that_may_not_be_kept_is_not_kept_for_robots_txt_either() {
         carry_out(robots_visit(server.address), &settings).await;
         let head = String::from_utf8_lossy(&server.heads.lock()[0]).into_owned();
         assert_eq!(head.contains("\r\nconnection: close\r\n"), closes, "{head}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tdm_file_adds_its_rules_to_those_that_were_found() {
+    let body = r#"[{"location": "/", "tdm-reservation": 1, "tdm-policy": "/p.json"}]"#;
+    let before = Rules::parse(b"User-agent: *\nDisallow: /x\n", "crivello").shared();
+    for (status, body, has_file) in [
+        ("200 OK", body, true),
+        ("404 Not Found", body, false),
+        ("302 Found\r\nLocation: /there", body, false),
+        ("200 OK", "<html>", false),
+    ] {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+        let server = serve(vec![Step::Read, send(head)]).await;
+        let mut visit = robots_visit(server.address);
+        if let VisitTask::Robots(request) = &mut visit.task {
+            request.found = Some(before.clone());
+        }
+        let ended = carry_out(visit, &settings()).await;
+        match found(&ended) {
+            RobotsOutcome::Rules(rules) if has_file => {
+                assert!(!rules.allows("/x") && rules.signals().is_some());
+            }
+            RobotsOutcome::Missing if !has_file => {}
+            other => panic!("{status}: {other:?}"),
+        }
     }
 }

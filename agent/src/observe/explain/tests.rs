@@ -1,7 +1,9 @@
 //! Explanations from a disk whose rows are written by hand.
 
 use super::*;
-use crate::messages::{Finder, GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
+use crate::messages::{
+    Finder, GroupRole, LinkKind, QueueKey as At, Queued, RecordPlace, RobotsRecord, Role,
+};
 use crate::process::links::LinkRules;
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::{FinishedUrl, HostRow, Seen, UrlOutcome, encode_queued};
@@ -150,9 +152,12 @@ fn a_finished_url_has_its_outcome() {
     };
     let fetched =
         |record, page| Seen::Done(UrlOutcome::Fetched { at: NOW, status: 200, record, page });
-    disk.seen(&url("http://a.test/alone"), &fetched(Some((3, 77)), None));
-    disk.seen(&url("http://a.test/own"), &fetched(Some((3, 99)), kept(0)));
-    disk.seen(&url("http://a.test/other"), &fetched(Some((3, 11)), kept(5)));
+    disk.seen(&url("http://a.test/alone"), &fetched(Some(RecordPlace::here((3, 77))), None));
+    disk.seen(&url("http://a.test/own"), &fetched(Some(RecordPlace::here((3, 99))), kept(0)));
+    disk.seen(
+        &url("http://a.test/other"),
+        &fetched(Some(RecordPlace::here((3, 11)).elsewhere()), kept(5)),
+    );
     disk.seen(&url("http://a.test/nowhere"), &fetched(None, None));
     disk.seen(&url("http://a.test/failed"), &Seen::Done(UrlOutcome::Failed(Failure::Tls, None)));
     let robots = crivello_common::discard::Discard::Robots;
@@ -176,7 +181,7 @@ fn a_finished_url_has_its_outcome() {
     };
     assert_eq!(record("alone"), (Some(0), file.to_owned(), Some(3), 77));
     assert_eq!(record("own"), (Some(0), file.to_owned(), Some(3), 99));
-    assert_eq!(record("other"), (Some(5), String::new(), Some(3), 11));
+    assert_eq!(record("other"), (Some(5), String::new(), Some(3), 0));
     assert_eq!(record("nowhere"), (None, String::new(), None, 0));
     assert_eq!(disk.ask("a.test", None).archive_file, file);
     let url = disk.url("http://a.test/failed");

@@ -5,7 +5,7 @@ use super::due_reason::due_reason;
 use super::sources::Sources;
 use crate::crawldb::refuse;
 use crate::explain::{OriginFacts, disallowing_rule};
-use crate::messages::{Finder, LinkKind, QueueKey, Queued, Revisit, VisitInFlight};
+use crate::messages::{Finder, LinkKind, QueueKey, Queued, RecordPlace, Revisit, VisitInFlight};
 use crate::process::links::RejectingRule;
 use crate::storage::DiskError;
 use crate::storage::values::{HostRow, Seen, UrlOutcome};
@@ -15,6 +15,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1::url_status::{self, Rule};
 use crivello_proto::v1::{ScopeRule, UrlFate, UrlStatus};
+use std::path::Path;
 
 /// Known facts about the host of the URL.
 pub struct AtHost<'a> {
@@ -160,6 +161,17 @@ fn recrawl(
     }
 }
 
+/// Returns the earlier page that the notes of a capture name.
+fn near_duplicate(file: &Path, offset: u64) -> Option<url_status::NearDuplicate> {
+    let notes = crivello_archive::read_notes(file, offset).ok()?;
+    let note = |name| notes.get(name).unwrap_or_default();
+    Some(url_status::NearDuplicate {
+        url: notes.get("nearDuplicateOf")?.to_owned(),
+        date: note("nearDuplicateDate").to_owned(),
+        distance: note("nearDuplicateDistance").parse().unwrap_or_default(),
+    })
+}
+
 fn fate_of(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) -> UrlStatus {
     match outcome {
         UrlOutcome::Discarded(discard, _) => {
@@ -179,12 +191,13 @@ fn fate_of(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutc
             if record.is_some() || by != sources.me {
                 fetched.archived_by = Some(by.0);
             }
-            if let Some((serial, offset)) = *record {
-                (fetched.file_serial, fetched.offset) = (Some(serial), offset);
-                if by == sources.me {
-                    fetched.file =
-                        crivello_archive::find_file(&sources.archive, serial).unwrap_or_default();
-                }
+            fetched.file_serial = record.map(|record| record.file);
+            if let Some((serial, offset)) = record.and_then(RecordPlace::in_own_archive) {
+                fetched.offset = offset;
+                fetched.file =
+                    crivello_archive::find_file(&sources.archive, serial).unwrap_or_default();
+                let path = sources.archive.join(&fetched.file);
+                fetched.near_duplicate = near_duplicate(&path, offset);
             }
             fetched
         }

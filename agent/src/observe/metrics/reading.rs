@@ -1,6 +1,6 @@
 //! One reading of all metrics of an agent.
 
-use crate::crawldb::{RoleCounts, SieveCounts, Totals, count_roles};
+use crate::crawldb::{InlinkCounts, RoleCounts, SieveCounts, Totals, count_roles};
 use crate::fetch::{DnsResolver, FetchContext};
 use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
 use crate::observe::metrics::sources::{ClusterSources, Sources};
@@ -25,6 +25,7 @@ pub struct Reading {
     pub progress: Progress,
     pub totals: Totals,
     pub sieve: SieveCounts,
+    pub inlinks: InlinkCounts,
     pub workbench: WorkbenchStats,
     /// Number of items in each queue, see [`queues`].
     pub queues: [(&'static str, usize); 9],
@@ -66,6 +67,7 @@ impl Reading {
     pub fn take(sources: &Sources, member: Option<&ClusterSources>) -> Self {
         let shared = sources.shared.clone();
         let (totals, sieve) = shared.status.totals.lock().clone();
+        let inlinks = *shared.status.inlinks.lock();
         let workbench = *shared.status.workbench.lock();
         let cluster = member.map(|member| ClusterReading::look(member, sources));
         let arrivals = member.map_or(0, |member| member.status.state().arrivals);
@@ -77,6 +79,7 @@ impl Reading {
             progress: snapshot(&shared),
             totals,
             sieve,
+            inlinks,
             workbench,
             queues: queues(sources, arrivals),
             health: sources.disk.health(),

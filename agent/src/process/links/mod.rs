@@ -237,6 +237,7 @@ impl LinkRules {
             }
             let record = LinkRecord {
                 url: &url,
+                inlinks: 1,
                 depth,
                 is_sitemap: kind == LinkKind::Sitemap,
                 kind: source.kind(),

@@ -24,6 +24,7 @@ fn fetched(path: &str, outcome: FetchOutcome, took: Duration) -> Fetched {
         took,
         outcome,
         handed_out: HandedOut::default(),
+        signals: None,
         traced: None,
     }
 }

@@ -1,8 +1,9 @@
 //! Robots requests of one host: those to send on its visits, and its own at another host.
 
 use crate::limits::ROBOTS_HOPS_MAX;
-use crate::messages::RobotsRequest;
+use crate::messages::{RobotsOutcome, RobotsRequest};
 use crivello_common::hash::HostKey;
+use crivello_common::robots::{Rules, TDM_FILE};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin};
 use std::collections::VecDeque;
@@ -53,10 +54,11 @@ impl RobotsQueue {
         request
     }
 
-    /// Removes and returns the requests for `url`.
-    pub fn take_requests_for(&mut self, url: &CrawlUrl) -> Vec<RobotsRequest> {
-        let (taken, kept): (Vec<_>, Vec<_>) =
-            self.requests.drain(..).partition(|request| request.url == *url);
+    /// Removes and returns the requests for the file of `answered`: a robots.txt, or the TDM file after it.
+    pub fn take_requests_like(&mut self, answered: &RobotsRequest) -> Vec<RobotsRequest> {
+        let (taken, kept): (Vec<_>, Vec<_>) = self.requests.drain(..).partition(|request| {
+            request.url == answered.url && request.found.is_some() == answered.found.is_some()
+        });
         self.requests = kept.into();
         taken
     }
@@ -84,7 +86,26 @@ pub fn first_hop(host: HostKey, name: &Arc<str>, origin: Origin) -> RobotsReques
         url: CrawlUrl::from_parts(origin, name, "/robots.txt"),
         hops: 0,
         verified: true,
+        found: None,
     }
+}
+
+/// Returns the request for the TDM file of an origin, once its robots.txt is found, if that allows it.
+/// `verified` is true if the last response came over a connection with a valid certificate.
+pub fn tdm_request(
+    request: &RobotsRequest,
+    found: &RobotsOutcome,
+    verified: bool,
+) -> Option<RobotsRequest> {
+    let rules = match found {
+        RobotsOutcome::Rules(rules) => Arc::clone(rules),
+        RobotsOutcome::Missing => Rules::allow_all().shared(),
+        RobotsOutcome::Unreachable | RobotsOutcome::Redirect(_) => return None,
+    };
+    let is_wanted = request.found.is_none() && rules.allows(TDM_FILE);
+    let url = CrawlUrl::from_parts(request.for_origin, &request.for_name, TDM_FILE);
+    let verified = request.verified && verified;
+    is_wanted.then(|| RobotsRequest { url, verified, found: Some(rules), ..request.clone() })
 }
 
 /// Returns the request for the hop after a redirect to `url`, which came over a connection with a

@@ -1,12 +1,12 @@
 //! Tests of robots.txt: its requests, the hosts they wait for, and hosts without an answer.
 
 use super::fixture::{Fixture, HTTP, HTTPS, ip, key, ms, open, pages, request, secs, url, urls};
-use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, ToFrontier, Verdict};
+use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, ToFrontier, Verdict, VisitTask};
 use crivello_common::config::{LinkRule, RobotsExemption};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal};
-use crivello_common::robots::Rules;
+use crivello_common::robots::{Rules, TdmRule};
 use crivello_common::url::{CrawlUrl, Origin};
 use std::sync::Arc;
 
@@ -348,7 +348,7 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
         };
         let verdict = fixture.verdict(&visit);
         match &visit.task {
-            crate::messages::VisitTask::Robots(request) if request.for_origin == HTTP => {
+            VisitTask::Robots(request) if request.for_origin == HTTP => {
                 let found = RobotsOutcome::Unreachable;
                 let answer = crate::messages::RobotsAnswer {
                     request: request.clone(),
@@ -358,8 +358,8 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
                 let robots = Some(answer);
                 fixture.release(Verdict { signal, robots, pages: 0, ..verdict });
             }
-            crate::messages::VisitTask::Robots(_) => fixture.found(&visit, rules()),
-            crate::messages::VisitTask::Pages { .. } => {
+            VisitTask::Robots(_) => fixture.found(&visit, rules()),
+            VisitTask::Pages { .. } => {
                 seen.extend(pages(&visit));
                 fixture.release(verdict);
             }
@@ -592,4 +592,64 @@ fn a_redirect_over_an_unverified_connection_is_not_verified() {
     fixture.wait(secs(10));
     let visit = fixture.visit();
     assert!(!request(&visit).verified);
+}
+
+/// Returns the rules of a robots.txt.
+fn rules_of(text: &str) -> Arc<Rules> {
+    Rules::parse(text.as_bytes(), "crivello").shared()
+}
+
+#[test]
+fn the_tdm_file_is_the_visit_after_a_robots_txt_that_allows_it() {
+    let rules = rules_of("User-agent: *\nDisallow: /x\n");
+    let rule = TdmRule { location: "/", reservation: true, policy: None };
+    let with_file = rules.with_tdm_rules(std::iter::once(rule)).shared();
+    // Only a file that was read changes the rules, and no redirect is followed.
+    for (answer, wanted) in [
+        (RobotsOutcome::Rules(Arc::clone(&with_file)), &with_file),
+        (RobotsOutcome::Missing, &rules),
+        (RobotsOutcome::Unreachable, &rules),
+        (to("http://b.example/tdmrep.json"), &rules),
+    ] {
+        let mut fixture = Fixture::new(|s| s.fixed.fetch.tdmrep = true);
+        fixture.enter(fixture.stranger("a.example", urls(1)), ip(1));
+        let visit = fixture.visit();
+        fixture.found(&visit, RobotsOutcome::Rules(Arc::clone(&rules)));
+        assert!(!fixture.notes().iter().any(|note| matches!(note, ToFrontier::Robots { .. })));
+        fixture.none_for(secs(10));
+        let visit = fixture.visit();
+        assert_eq!(request(&visit).url.as_str(), "http://a.example/.well-known/tdmrep.json");
+        fixture.found(&visit, answer);
+        let notes = fixture.notes();
+        let learned = notes.iter().find_map(|note| match note {
+            ToFrontier::Robots { record, .. } => record.rules.clone(),
+            _ => None,
+        });
+        assert_eq!(learned.as_ref(), Some(wanted));
+        fixture.none_for(secs(10));
+        pages(&fixture.visit());
+    }
+}
+
+#[test]
+fn a_tdm_file_that_is_off_or_disallowed_is_not_requested() {
+    let all = rules_of("User-agent: *\nDisallow: /.well-known/\n");
+    for (is_on, answer, pages_follow) in [
+        (false, rules(), true),
+        (true, RobotsOutcome::Rules(all), true),
+        (true, RobotsOutcome::Unreachable, false),
+        (true, RobotsOutcome::Missing, false),
+    ] {
+        let mut fixture = Fixture::new(|s| s.fixed.fetch.tdmrep = is_on);
+        fixture.enter(fixture.stranger("a.example", urls(1)), ip(1));
+        let visit = fixture.visit();
+        fixture.found(&visit, answer.clone());
+        if matches!(answer, RobotsOutcome::Unreachable) {
+            continue;
+        }
+        fixture.wait(secs(10));
+        let visit = fixture.visit();
+        let is_pages = matches!(visit.task, VisitTask::Pages { .. });
+        assert_eq!(is_pages, pages_follow, "{answer:?}");
+    }
 }

@@ -92,6 +92,7 @@ fn check(path: &Path, counts: &Counts) -> Result<(), CliError> {
         let Ok(length) = record.finish() else { continue };
         let status = checked.http.and_then(|http| http.status);
         if let Some(index) = &mut index {
+            let length = length.map(|length| length - record.plain_end_length());
             index.compare(&record.head, offset, length, status);
         }
     }

@@ -43,7 +43,8 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn is_warc(name: &str) -> bool {
+/// Returns true for the name of a WARC file.
+pub fn is_warc(name: &str) -> bool {
     [".warc", ".warc.gz", ".warc.zst"].iter().any(|suffix| name.ends_with(suffix))
 }
 

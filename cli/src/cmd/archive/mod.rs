@@ -5,7 +5,7 @@
 mod cat;
 mod check;
 mod extract;
-mod files;
+pub mod files;
 mod ls;
 
 use crate::args::{ArchiveArgs, ArchiveCommand};

@@ -100,6 +100,22 @@ fn each_bound_and_relation_is_checked() {
         ("identity.user-agent-name=bot/1.0", "identity.user-agent-name"),
         ("identity.user-agent-name=*", "identity.user-agent-name"),
         ("identity.user-agent-name=", "identity.user-agent-name"),
+        ("identity.signature-key-file=bot.pem", "identity.signature-agent"),
+        ("identity.signature-agent=https://bot.example", "identity.signature-key-file"),
+        ("identity.signature-agent=http://bot.example", "identity.signature-agent"),
+        ("identity.signature-agent=https://me@bot.example", "identity.signature-agent"),
+        ("identity.signature-agent=https://bot.example/?a", "identity.signature-agent"),
+        ("identity.signature-agent=bot.example", "identity.signature-agent"),
+        ("webhook.url=ftp://example.com/", "webhook.url"),
+        ("webhook.url=https://me:secret@example.com/", "webhook.url"),
+        ("upload.url=bucket/prefix", "upload.url"),
+        ("upload.url=s3://me:secret@bucket/", "upload.url"),
+        ("upload.url=s3://bucket/a b", "upload.url"),
+        ("upload.url=file://host/dir", "upload.url"),
+        ("upload.endpoint=s3.example.com", "upload.endpoint"),
+        ("upload.region=eu central", "upload.region"),
+        ("upload.part-size=1KiB", "upload.part-size"),
+        ("upload.parts-at-once=0", "upload.parts-at-once"),
         ("limits.pages-max=0", "limits.pages-max"),
         ("politeness.burst=0", "politeness.burst"),
         ("politeness.relative-factor=nan", "politeness.relative-factor"),
@@ -202,7 +218,11 @@ fn a_sieve_for_one_agent_is_rejected_in_a_cluster() {
             error.starts_with(&format!("state.sieve: \"{sieve}\" is for a single agent")),
             "{error}"
         );
-        assert!(error.ends_with("write \"rocksdb\""), "{error}");
+        assert!(error.ends_with("write \"rocksdb\" or \"quotient\""), "{error}");
+    }
+    for sieve in ["rocksdb", "quotient"] {
+        settings.apply_set(&format!("state.sieve={sieve}")).unwrap();
+        assert_eq!(settings.check_shared(), Ok(()), "{sieve}");
     }
     assert!(settings.apply_set("state.sieve=offline").is_err(), "`offline` was accepted");
     settings.apply_set("state.sieve-memory=1023KiB").unwrap();

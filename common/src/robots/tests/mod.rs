@@ -6,6 +6,7 @@ mod google;
 mod google_documentation;
 mod properties;
 mod rfc9309;
+mod signals;
 
 use super::{FOREIGN_SITEMAPS_MAX, Rules};
 use std::sync::Arc;

@@ -186,7 +186,10 @@ fn an_invalid_encoding_is_rejected() {
     for (bytes, error) in [
         (&[][..], DecodeError::Length),
         (&[1, 0, 0, 0], DecodeError::Version(1)),
-        (&[2, 8, 0, 0], DecodeError::Malformed),
+        (&[2, 16, 0, 0], DecodeError::Malformed),
+        (&[2, 8, 0, 0], DecodeError::Length),
+        (&[2, 8, 0, 0, 0], DecodeError::Malformed),
+        (&[2, 8, 0, 0, 1, 0xFF], DecodeError::Malformed),
         (&[2, 4, 0, 0], DecodeError::Length),
         (&[2, 4, 0, 0, 2, 4, 0, 0], DecodeError::Malformed),
         (&[2, 0, 0, 0, 0], DecodeError::Length),
@@ -211,6 +214,8 @@ fn the_encoding_is_stable() {
     let rules = Rules::parse(robots, "x");
     let bytes = b"\x02\x02\xAC\x02\x02\x01\x03\x02/c\x02\x02\x04/a\0b\x01\x08http://s";
     assert_eq!(rules.to_bytes(), bytes);
+    let rules = Rules::parse(b"User-agent: *\nContent-Signal: search=yes\n", "x");
+    assert_eq!(rules.to_bytes(), b"\x02\x08\0\0\x1bContent-Signal: search=yes\n");
 }
 
 #[test]

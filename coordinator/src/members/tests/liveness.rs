@@ -1,4 +1,4 @@
-//! Who is declared dead, who is not, and what a person is told.
+//! Tests of which members are declared dead, and of the reports to people.
 
 use super::*;
 use crivello_common::obstacle::ObstacleKind;
@@ -509,7 +509,8 @@ fn two_agents_that_hold_everything_lose_nothing_by_one_death() {
     beat(&mut members, &[2], 25, 60);
     assert_eq!(state(&members, 1), Some(AgentState::Dead));
     assert_eq!(kinds(&members), [(ObstacleKind::FewCopies, 2)]);
-    let remove = MemberEvent::Remove { id: AgentId(1), refetch: false, force: false };
+    let remove =
+        MemberEvent::Remove { id: AgentId(1), refetch: false, ignore_store: false, force: false };
     assert_eq!(members.step(&remove, at(61)), Ok(None));
     // The last one held everything alone.
     members.step(&join(None, 33, "c"), at(62)).unwrap();
@@ -545,7 +546,12 @@ fn as_many_deaths_as_holders_are_too_many() {
     assert!(found.iter().any(|(kind, _)| *kind == ObstacleKind::TooManyDead), "{found:?}");
     assert!(members.view().agents.iter().filter(|a| a.unreplicated).count() == 2);
     for id in [1, 2] {
-        let remove = MemberEvent::Remove { id: AgentId(id), refetch: false, force: false };
+        let remove = MemberEvent::Remove {
+            id: AgentId(id),
+            refetch: false,
+            ignore_store: false,
+            force: false,
+        };
         assert_eq!(members.step(&remove, at(121)).err(), Some(MemberRefusal::OnlyCopy));
     }
 }

@@ -30,7 +30,12 @@ fn any_event() -> impl Strategy<Value = Happening> {
         1 => (id(), process(), any::<bool>())
             .prop_map(|(id, process, cancel_drain)| MemberEvent::ProcessEnded { id, process, cancel_drain }),
         1 => (id(), any::<bool>(), any::<bool>())
-            .prop_map(|(id, refetch, force)| MemberEvent::Remove { id, refetch, force }),
+            .prop_map(|(id, refetch, force)| MemberEvent::Remove {
+                id,
+                refetch,
+                ignore_store: false,
+                force
+            }),
         1 => id().prop_map(|id| MemberEvent::DeclareDead { id }),
         1 => prop::sample::select(run.to_vec()).prop_map(MemberEvent::SetRun),
         2 => Just(MemberEvent::Tick),

@@ -69,7 +69,7 @@ impl Agent {
     }
 }
 
-/// What is shared by the pages of a host. Recomputed each hour.
+/// Data that the pages of a host share. Recomputed each hour.
 #[derive(Clone)]
 struct Host {
     priors: PriorStats,

@@ -3,8 +3,11 @@
 
 use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
+use crivello_tests::warc::{listed, read_members};
 use crivello_tests::{Cluster, is_page};
 use simweb::{Character, Robots, SeedChoice};
+use std::collections::BTreeSet;
+use std::fs;
 use std::time::Duration;
 
 /// Kills an agent, deletes its disk, and waits until others fetch from its hosts.
@@ -46,6 +49,51 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     let had = cluster.requests_of("b").iter().filter(|entry| is_page(entry)).count() as u64;
     finish(&mut cluster, had + IN_FLIGHT);
     cluster.assert_all_archived();
+}
+
+/// The disk of an agent is lost, but not the files that a store has: only pages of its last files are fetched again.
+#[test]
+fn what_a_store_has_of_a_lost_agent_is_not_fetched_again() {
+    let mut web = web(24);
+    web.body_bytes = 60_000;
+    let limits = cluster(web).set("limits.pages-per-host-max=24").set("store.file-size-max=1MiB");
+    let store = limits.dir().join("store");
+    let address = format!("upload.url=\"file://{}\"", store.display());
+    let mut cluster = limits.set(&address).set("upload.survives=yes").start_until(3, 0.5);
+    let (_, agents, _) = cluster.ask(&["agents"]);
+    let mut lines = agents.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let id =
+        lines.find(|columns| columns.first() == Some(&"b")).expect("a line of b")[1].to_owned();
+    let objects = store.join(format!("agent-{id}"));
+    let n_stored = || if objects.exists() { listed(&objects, ".cdxj").len() } else { 0 };
+    cluster.until("some files of b are stored", |_| n_stored() >= 2);
+    lose(&mut cluster, "b");
+    let in_store: BTreeSet<String> = listed(&objects, ".warc.gz")
+        .iter()
+        .flat_map(|path| read_members("an object", &fs::read(path).expect("an object")))
+        .filter(|record| record.is_capture() && !record.is_robots())
+        .map(|record| record.url().to_owned())
+        .collect();
+    let mut n_safe = 0;
+    cluster.until("the groups of b are copied", |c| {
+        let (code, _, said) = c.ask(&["remove", "b", "--refetch"]);
+        assert!(
+            code == Some(0) || said.contains("not fully copied") || said.contains("try again"),
+            "{said}"
+        );
+        let beside =
+            said.split_once("beside ").and_then(|(_, rest)| rest.split_once(" in a store"));
+        n_safe = beside.map_or(0, |(n, _)| n.replace(',', "").parse().expect("a number"));
+        code == Some(0)
+    });
+    assert!(n_safe > 0 && n_safe <= in_store.len() as u64, "{n_safe} of {}", in_store.len());
+    let had = cluster.requests_of("b").iter().filter(|entry| is_page(entry)).count() as u64;
+    finish(&mut cluster, had - n_safe + IN_FLIGHT);
+    let mut archived = cluster.archived_pages();
+    archived.extend(in_store);
+    let missing: Vec<_> =
+        cluster.pages().into_iter().filter(|page| !archived.contains(page)).collect();
+    assert_eq!(missing, Vec::<String>::new());
 }
 
 /// The new process resumes the lease of the killed one, or waits until it expires.

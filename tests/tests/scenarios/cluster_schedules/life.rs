@@ -367,6 +367,7 @@ impl World {
             signals: Vec::new(),
             discards: DiscardTally::default(),
             traced: None,
+            fingerprint: None,
             original: None,
             revisit_data: None,
         };

@@ -22,7 +22,7 @@ const STALL_REPORTED_FROM: u64 = 2_000;
 /// Time without an answer from which on another agent is reported as unreachable: a peer lease.
 pub const UNREACHABLE_FROM: u64 = LEASE.as_millis() as u64 / 2;
 
-/// What happens to the disk when a process is killed.
+/// The fault of a disk when a process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {
     /// Nothing: all commits are on disk.
@@ -89,7 +89,7 @@ pub struct Node {
     pub copies_wanted: u64,
     /// Time of the last answer of each other agent in the view.
     pub answered: BTreeMap<AgentId, u64>,
-    /// How far its clock is ahead of the others' slowest, in milliseconds.
+    /// Time by which its clock is ahead of the slowest of the others, in milliseconds.
     pub clock_ahead: u64,
 }
 

@@ -13,7 +13,7 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::GroupHash;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
-use crivello_common::view::AgentId;
+use crivello_common::view::LostArchive;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug, Formatter};
@@ -482,5 +482,5 @@ impl ReplicaStore for Store {
         false
     }
 
-    fn set_lost_archives(&mut self, _: &[AgentId]) {}
+    fn set_lost_archives(&mut self, _: &[LostArchive]) {}
 }

@@ -171,6 +171,14 @@ impl Browser {
             asked.iter().any(|url| url.ends_with("/api/events")),
             "the page did not request /api/events: {asked:?}"
         );
+        drop(asked);
+        self.assert_only_requests(ours);
+    }
+
+    /// Checks that there were requests to `ours`, and to nothing else.
+    pub fn assert_only_requests(&self, ours: &str) {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(asked.iter().any(|url| url.starts_with(ours)), "no request: {asked:?}");
         let strange = asked.iter().filter(|url| !url.starts_with(ours));
         let strange: Vec<_> = strange.filter(|url| !url.starts_with("about:")).collect();
         assert!(strange.is_empty(), "{strange:?}");

@@ -7,7 +7,7 @@ use super::{cluster, open, wait_until_running};
 use crivello_tests::Cluster;
 use std::path::PathBuf;
 
-const VIEWS: [&str; 6] = ["overview", "hosts", "errors", "fetches", "traces", "settings"];
+const VIEWS: [&str; 7] = ["overview", "hosts", "errors", "fetches", "traces", "search", "settings"];
 pub const DESK: (i64, i64) = (1280, 900);
 pub const PHONE: (i64, i64) = (375, 812);
 

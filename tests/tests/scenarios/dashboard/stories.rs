@@ -108,7 +108,34 @@ fn what_agents_know_is_shown() {
     assert_eq!(browser.eval("document.querySelectorAll('.trace').length"), 2);
     assert!(browser.text("#traces-list").contains("fetched · holder · error"));
     look(&browser, "traces");
-    // The console has one error, for the refused subject.
+
+    go(&browser, &mut cluster, "search");
+    let ask = |text: &str| {
+        let _ = browser.eval(&format!(
+            "{{ const form = document.forms['search-form']; form.elements.text.value = '{text}'; form.requestSubmit(); }}"
+        ));
+    };
+    ask("sieve");
+    cluster.until("pages are found", |_| browser.text("#search-note").starts_with("3 found"));
+    assert!(browser.text("#search-note").contains("No data from old"));
+    assert_eq!(browser.eval("document.querySelectorAll('#search-list mark').length"), 2);
+    assert!(browser.text("#search-list").contains("The <b>sieve</b> lets"), "not as text");
+    // Only http and https are links, and markup is text.
+    let links = "[...document.querySelectorAll('#search-list h3 a')].map((a) => a.protocol).join()";
+    assert_eq!(browser.eval(links), "https:,https:");
+    assert_eq!(browser.eval("document.querySelectorAll('#search-list img').length"), 0);
+    let page = "fetch(document.querySelector('#search-list a[href^=\"/api/page\"]').href).then((page) => \
+                [page.status, page.headers.get('content-type'), page.headers.get('x-content-type-options'), \
+                page.headers.get('content-security-policy')].join(' | '))";
+    let wanted = "200 | text/plain; charset=utf-8 | nosniff | sandbox; default-src 'none'";
+    assert_eq!(browser.eval(page), wanted);
+    look(&browser, "search");
+    ask("(");
+    cluster.until("a wrong query is refused", |_| {
+        browser.text("#search-note").contains("a parenthesis is open")
+    });
+    assert_ne!(browser.eval("document.title"), "attacked");
+    // The console has an error for the refused subject, and one for the query.
     browser.forgive("400");
     browser.assert_quiet(&ours);
     browser.end();

@@ -10,7 +10,7 @@ use crate::storage::values::{HostRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Family, GroupState, Row, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
-use crivello_common::view::AgentId;
+use crivello_common::view::{AgentId, LostArchive};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Id of every model: all are the same agent.
@@ -217,7 +217,7 @@ impl Model {
     pub fn lose_archive(&mut self, steps_max: usize) {
         self.merged = true;
         let now = self.now;
-        self.crawldb().set_lost_archives(&[ME]);
+        self.crawldb().set_lost_archives(&[LostArchive { agent: ME, safe_files: 0 }]);
         for _ in 0..steps_max {
             let Some(commit) = self.crawldb().step_refetch(now).unwrap() else { return };
             self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
@@ -227,7 +227,7 @@ impl Model {
     /// Marks the agent's own archive as lost, as a view does.
     pub fn learn_of_loss(&mut self) {
         self.merged = true;
-        self.crawldb().set_lost_archives(&[ME]);
+        self.crawldb().set_lost_archives(&[LostArchive { agent: ME, safe_files: 0 }]);
     }
 
     /// Performs one step of the scan. Returns its changes, and whether there was a step.

@@ -35,6 +35,7 @@ impl Model {
                 signals: Vec::new(),
                 discards: DiscardTally::default(),
                 traced: None,
+                fingerprint: None,
                 original: None,
                 revisit_data: None,
             };

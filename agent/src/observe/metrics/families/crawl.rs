@@ -34,6 +34,9 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     counter("crivello_pages_duplicate_total", "pages")
         .help("Pages whose content had been archived before")
         .read(|r, s| s.one(r.totals.duplicates)),
+    counter("crivello_pages_near_duplicate_total", "pages")
+        .help("Pages whose text is nearly that of an earlier page; 0 while pages.near-duplicates is off")
+        .read(|r, s| s.one(r.totals.near_duplicates)),
     counter("crivello_pages_truncated_total", "pages")
         .help("Pages whose bodies were cut off")
         .read(|r, s| s.one(r.totals.truncated)),
@@ -79,6 +82,15 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     gauge("crivello_recrawl_queued", "URLs")
         .help("Queued URLs that were answered before")
         .read(|r, s| r.progress.recrawl.iter().for_each(|recrawl| s.one(recrawl.queued))),
+    gauge("crivello_recrawl_overdue", "URLs")
+        .help(
+            "Those of crivello_recrawl_queued that have been due for more than a minute; some that \
+             have been due for less than two may be missing. Absent in the first minute after a start",
+        )
+        .read(|r, s| {
+            let overdue = r.progress.recrawl.and_then(|recrawl| recrawl.overdue);
+            overdue.into_iter().for_each(|n| s.one(n));
+        }),
     counter("crivello_recrawl_visits_total", "visits")
         .labels(&["result"])
         .help("Visits of pages that were fetched before, by result")

@@ -51,7 +51,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .labels(&["owner"])
         .help(
             "Memory by use, as far as it is counted: block-cache, memtables, table-readers, \
-             sieve (its tables), robots-rules, large-bodies (reserved), parser and commit \
+             sieve (its tables), inlinks, robots-rules, large-bodies (reserved), parser and commit \
              (their queues), peers (packets that are not acknowledged)",
         )
         .read(memory),
@@ -74,10 +74,43 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     counter("crivello_archive_files_deleted_total", "files")
         .help("Archive files deleted by archive.keep-age or archive.keep-size, in this run")
         .read(|r, s| s.one(r.shared.measured.archive_files_deleted.load(Relaxed))),
+    gauge("crivello_upload_waiting_files", "files")
+        .help("Sealed archive files that are not verified in the object store, or whose index or table is not")
+        .read(|r, s| s.one(r.shared.uploads.borrow().files_waiting)),
+    gauge("crivello_upload_waiting_bytes", "bytes")
+        .help("Bytes of the files and indexes that wait; those of tables are not known before")
+        .read(|r, s| s.one(r.shared.uploads.borrow().bytes_waiting)),
+    gauge("crivello_upload_stored_files", "files")
+        .help("Archive files whose copies were read back from the object store, in all runs")
+        .read(|r, s| s.one(r.shared.uploads.borrow().files_stored)),
+    gauge("crivello_upload_stored_bytes", "bytes")
+        .help("Bytes of these files, with their indexes and tables")
+        .read(|r, s| s.one(r.shared.uploads.borrow().bytes_stored)),
+    counter("crivello_upload_failures_total", "attempts")
+        .help("Attempts to upload that failed, in this run")
+        .read(|r, s| s.one(r.shared.uploads.borrow().failures)),
+    gauge("crivello_upload_failing_seconds", "seconds")
+        .help("Time for which every attempt to upload has failed; 0 while uploads succeed")
+        .read(|r, s| s.one(failing_seconds(r))),
+    counter("crivello_upload_files_deleted_total", "files")
+        .help("Archive files deleted by upload.delete-after, in this run")
+        .read(|r, s| s.one(r.shared.uploads.borrow().files_deleted)),
+    counter("crivello_upload_tables_failed_total", "tables")
+        .help("Tables of archive files that could not be made, in this run")
+        .read(|r, s| s.one(r.shared.uploads.borrow().tables_failed)),
+    counter("crivello_upload_table_damage_total", "places")
+        .help("Damaged places of archive files that their tables leave out, in this run")
+        .read(|r, s| s.one(r.shared.uploads.borrow().table_damage)),
     gauge("crivello_disk_free_bytes", "bytes")
         .help("Free space on its disk; below state.disk-free-min fetching waits")
         .read(|r, s| s.one(r.free_bytes)),
 ];
+
+fn failing_seconds(r: &Reading) -> f64 {
+    let uploads = r.shared.uploads.borrow();
+    let since = uploads.problem.as_ref().map(|(since, _)| *since);
+    since.map_or(0.0, |since| r.shared.clock.now().since(since).as_secs_f64())
+}
 
 fn memory(r: &Reading, s: &mut crivello_common::metrics::Samples) {
     let (bodies, pages) = r.shared.pipeline.bytes();
@@ -88,6 +121,7 @@ fn memory(r: &Reading, s: &mut crivello_common::metrics::Samples) {
     s.of(&["table-readers"], r.health.table_reader_bytes);
     let cache = r.shared.settings.state.sieve_cache.as_usize();
     s.of(&["sieve"], cache + r.sieve.seen_bytes);
+    s.of(&["inlinks"], r.inlinks.bytes);
     s.of(&["robots-rules"], r.workbench.rules_bytes);
     s.of(&["large-bodies"], r.context.bodies().0);
     s.of(&["parser"], bodies);

@@ -84,11 +84,25 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .read(|r, s| s.one(r.sieve.fresh)),
     gauge("crivello_sieve_loss_rate", "1")
         .help(
-            "The share of new URLs that a Bloom filter (state.sieve) takes for known, at its \
-             current fill",
+            "The share of new URLs that a filter (state.sieve) takes for known, at its current fill",
         )
         .read(|r, s| s.one(r.sieve.losses.rate)),
     gauge("crivello_sieve_lost_urls", "URLs")
         .help("Estimated number of new URLs that it took for known, in this run")
         .read(|r, s| s.one(r.sieve.losses.urls)),
+    counter("crivello_sieve_overflow_total", "URLs")
+        .help(
+            "Of the URLs looked up in quotient filters (state.sieve), those that were looked up on disk: their \
+             filters are full or not filled yet",
+        )
+        .read(|r, s| s.one(r.sieve.overflow.looked_up)),
+    gauge("crivello_sieve_full", "1")
+        .help("1 if quotient filters (state.sieve) had too little memory at some time in this run")
+        .read(|r, s| s.one(u64::from(r.sieve.overflow.is_full))),
+    gauge("crivello_inlinks_urls", "URLs")
+        .help("URLs with counted links (url.inlinks in links.priority)")
+        .read(|r, s| s.one(r.inlinks.urls)),
+    gauge("crivello_inlinks_full", "1")
+        .help("1 if links were not counted, because state.inlinks-memory is full")
+        .read(|r, s| s.one(u64::from(r.inlinks.is_full))),
 ];

@@ -1,0 +1,7 @@
+//! Tests of ranks against brute force, and of graphs of archives.
+
+mod archive;
+mod dense;
+mod distances;
+mod random;
+mod spectral;

@@ -1,0 +1,279 @@
+//! Searches over the indexes of all agents.
+
+use super::{AgentCallError, AgentClients, Answer, Client, Scope, ask_all};
+use crate::v1;
+use crivello_common::hash::url_order;
+use crivello_common::view::{Agent, AgentId, View};
+use prost::bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Attempts of a search whose indexes change meanwhile.
+const ATTEMPTS: usize = 2;
+/// Time beyond the bound of a query, after which an agent does not respond.
+const SLACK: Duration = Duration::from_secs(3);
+/// Bound of time, if the query has none.
+const TIME_MAX: Duration = Duration::from_secs(10);
+
+/// A result, and the agent that archived the page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentHit {
+    /// The agent.
+    pub agent: AgentId,
+    /// The result.
+    pub hit: v1::SearchHit,
+}
+
+/// Results of a search over all agents.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterResults {
+    /// The best results, the best first.
+    pub hits: Vec<AgentHit>,
+    /// Pages that were found, with near-duplicates.
+    pub found: u64,
+    /// True if pages that cannot be among the best were passed, and are not in `found`.
+    pub is_uncounted: bool,
+    /// True if the search ended before it had found all that the agents have that answered.
+    pub is_partial: bool,
+    /// Bounds that ended it.
+    pub bounds: BTreeSet<String>,
+    /// Stop-words that were left out.
+    pub ignored: Vec<String>,
+    /// Prefixes of which only the first words were searched.
+    pub cut_prefixes: Vec<String>,
+    /// The operators of each agent, as lines.
+    pub operators: Vec<(String, String)>,
+    /// Agents that have not answered, with the reasons.
+    pub silent: Vec<(Agent, AgentCallError)>,
+    /// Number of agents that have answered.
+    pub n_answered: usize,
+}
+
+/// Searches the indexes of all living agents of `view`. Scores equal those of one index of all their pages, as far as
+/// no page is in several of them: of a page that several agents archived the last capture is a result.
+pub async fn search_agents(
+    clients: &Arc<AgentClients>,
+    view: &View,
+    query: &v1::SearchQuery,
+) -> ClusterResults {
+    let mut results = ClusterResults::default();
+    for _ in 0..ATTEMPTS {
+        results = attempt(clients, view, query).await;
+        let has_changed =
+            |(_, error): &(Agent, AgentCallError)| matches!(error, AgentCallError::Changed(_));
+        if !results.silent.iter().any(has_changed) {
+            break;
+        }
+    }
+    results
+}
+
+async fn attempt(
+    clients: &Arc<AgentClients>,
+    view: &View,
+    query: &v1::SearchQuery,
+) -> ClusterResults {
+    let limit = match query.time_ms {
+        0 => TIME_MAX,
+        ms => Duration::from_millis(ms).min(TIME_MAX),
+    } + SLACK;
+    let statistics = ask_all(clients, view, |clients, agent| {
+        let request = v1::SearchStatisticsRequest { query: Some(query.clone()) };
+        async move {
+            let call = async |mut client: Client| client.search_statistics(request).await;
+            clients.ask_within(limit, (&agent, Scope::Read), call).await
+        }
+    })
+    .await;
+    let (mut generations, mut silent) = (BTreeMap::new(), Vec::new());
+    let mut sums = Sums::default();
+    for (agent, answer) in statistics {
+        match answer {
+            Ok(answer) => {
+                generations.insert(agent.id, answer.generation);
+                sums.add(answer);
+            }
+            Err(error) => silent.push((agent, error)),
+        }
+    }
+    let sums = sums.message();
+    let answers = ask_all(clients, view, |clients, agent| {
+        let generation = generations.get(&agent.id).copied();
+        let request = v1::SearchRequest {
+            query: Some(query.clone()),
+            generation: generation.unwrap_or_default(),
+            statistics: Some(sums.clone()),
+        };
+        async move {
+            if generation.is_none() {
+                return Ok(None);
+            }
+            let call = async |mut client: Client| client.search(request).await;
+            clients.ask_within(limit, (&agent, Scope::Read), call).await.map(Some)
+        }
+    })
+    .await;
+    let mut answered = Vec::new();
+    for (agent, answer) in answers {
+        match answer {
+            Ok(Some(response)) => answered.push((agent, response)),
+            Ok(None) => {}
+            Err(error) => silent.push((agent, error)),
+        }
+    }
+    ClusterResults { silent, ..merge(answered, query.limit as usize) }
+}
+
+/// Statistics that are added up.
+#[derive(Default)]
+struct Sums {
+    documents: u64,
+    words: u64,
+    languages: BTreeMap<String, u64>,
+    terms: BTreeMap<Bytes, u64>,
+    cut_prefixes: BTreeSet<String>,
+}
+
+impl Sums {
+    fn add(&mut self, of: v1::SearchStatisticsResponse) {
+        self.documents = self.documents.saturating_add(of.documents);
+        self.words = self.words.saturating_add(of.words);
+        for (language, n) in of.languages {
+            let sum = self.languages.entry(language).or_default();
+            *sum = sum.saturating_add(n);
+        }
+        for v1::TermStatistics { term, documents } in of.terms {
+            let sum = self.terms.entry(term).or_default();
+            *sum = sum.saturating_add(documents);
+        }
+        self.cut_prefixes.extend(of.cut_prefixes);
+    }
+
+    fn message(self) -> v1::SearchStatisticsResponse {
+        let term = |(term, documents)| v1::TermStatistics { term, documents };
+        v1::SearchStatisticsResponse {
+            generation: 0,
+            documents: self.documents,
+            words: self.words,
+            languages: self.languages.into_iter().collect(),
+            terms: self.terms.into_iter().map(term).collect(),
+            cut_prefixes: self.cut_prefixes.into_iter().collect(),
+        }
+    }
+}
+
+/// Joins the results of agents.
+fn merge(answers: Vec<(Agent, v1::SearchResponse)>, limit: usize) -> ClusterResults {
+    let mut all = ClusterResults { n_answered: answers.len(), ..ClusterResults::default() };
+    for (agent, answer) in answers {
+        // Scores of an agent are not trusted.
+        let hits = answer.hits.into_iter().filter(|hit| hit.score.is_finite()).take(limit);
+        all.hits.extend(hits.map(|hit| AgentHit { agent: agent.id, hit }));
+        all.found = all.found.saturating_add(answer.found);
+        all.is_uncounted |= answer.is_uncounted;
+        all.is_partial |= answer.is_partial;
+        all.bounds.extend(Some(answer.bound).filter(|bound| !bound.is_empty()));
+        // The query is the same everywhere, and so are the statistics.
+        (all.ignored, all.cut_prefixes) = (answer.ignored, answer.cut_prefixes);
+        all.operators.push((agent.name, answer.operators));
+    }
+    // Of one page the last capture is first.
+    all.hits.sort_by(|a, b| (&a.hit.url, b.hit.date).cmp(&(&b.hit.url, a.hit.date)));
+    let n = all.hits.len();
+    all.hits.dedup_by(|a, b| a.hit.url == b.hit.url);
+    all.found = all.found.saturating_sub((n - all.hits.len()) as u64);
+    all.hits.sort_by_cached_key(|of| url_order(&of.hit.url));
+    all.hits.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score));
+    all.hits.truncate(limit);
+    all
+}
+
+/// Requests the text of a page from an agent of `view`.
+///
+/// # Errors
+/// Fails if the agent is not alive, or if the call fails.
+pub async fn stored_page(
+    clients: &AgentClients,
+    view: &View,
+    agent: AgentId,
+    url: &str,
+) -> Answer<v1::StoredPageResponse> {
+    let living: HashSet<AgentId> = view.living().map(|agent| agent.id).collect();
+    let agent = view.agent(agent).filter(|agent| living.contains(&agent.id));
+    let agent =
+        agent.ok_or_else(|| AgentCallError::Rejected("the agent is not alive".to_owned()))?;
+    let request = v1::StoredPageRequest { url: url.to_owned() };
+    let call = async |mut client: Client| client.stored_page(request).await;
+    clients.ask(agent, call).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(url: &str, score: f64, date: u64) -> v1::SearchHit {
+        v1::SearchHit { url: url.to_owned(), score, date, ..v1::SearchHit::default() }
+    }
+
+    fn agent(id: u32) -> Agent {
+        let mut agent = View::of_one("one").agents.remove(0);
+        agent.id = AgentId(id);
+        agent
+    }
+
+    fn response(hits: Vec<v1::SearchHit>) -> v1::SearchResponse {
+        v1::SearchResponse { found: hits.len() as u64, hits, ..v1::SearchResponse::default() }
+    }
+
+    #[test]
+    fn results_of_agents_are_in_the_order_of_one_index() {
+        let of_equal = ["http://a.org/", "http://b.org/"];
+        let first = of_equal.into_iter().min_by_key(|url| url_order(url)).unwrap();
+        let answers = vec![
+            (agent(1), response(vec![hit("http://x.org/", 3.0, 1), hit(of_equal[0], 2.0, 1)])),
+            (agent(2), response(vec![hit("http://x.org/", 2.5, 7), hit(of_equal[1], 2.0, 1)])),
+        ];
+        let merged = merge(answers, 2);
+        assert_eq!(merged.found, 3, "one page twice");
+        let found: Vec<_> =
+            merged.hits.iter().map(|of| (of.agent.0, of.hit.url.as_str(), of.hit.date)).collect();
+        let of_first = if first == of_equal[0] { 1 } else { 2 };
+        assert_eq!(found, [(2, "http://x.org/", 7), (of_first, first, 1)]);
+    }
+
+    #[test]
+    fn scores_that_are_no_numbers_and_results_beyond_the_limit_are_left_out() {
+        let score = |n: usize| [f64::NAN, f64::INFINITY, 2.0, 1.0, 9.0][n];
+        let hits = (0..5).map(|n| hit(&format!("http://a.org/{n}"), score(n), 1)).collect();
+        let merged = merge(vec![(agent(1), response(hits))], 2);
+        let scores: Vec<f64> = merged.hits.iter().map(|of| of.hit.score).collect();
+        assert_eq!(scores, [2.0, 1.0]);
+    }
+
+    #[test]
+    fn statistics_are_added_without_overflow() {
+        let of =
+            |term: &'static str, documents| v1::TermStatistics { term: term.into(), documents };
+        let one = v1::SearchStatisticsResponse {
+            documents: 2,
+            words: 5,
+            languages: [("eng".to_owned(), 2)].into(),
+            terms: vec![of("a", 1), of("b", 2)],
+            ..v1::SearchStatisticsResponse::default()
+        };
+        let other = v1::SearchStatisticsResponse {
+            documents: u64::MAX,
+            terms: vec![of("b", 3)],
+            languages: [("eng".to_owned(), 1), ("ita".to_owned(), 1)].into(),
+            ..one.clone()
+        };
+        let mut sums = Sums::default();
+        sums.add(one);
+        sums.add(other);
+        let sums = sums.message();
+        assert_eq!((sums.documents, sums.words), (u64::MAX, 10));
+        assert_eq!(sums.terms, [of("a", 1), of("b", 5)]);
+        assert_eq!(sums.languages, [("eng".to_owned(), 3), ("ita".to_owned(), 1)].into());
+    }
+}
