@@ -5,14 +5,17 @@
 
 use crivello_tests::{Cluster, Scene, seed};
 use simweb::adversary::linking;
-use simweb::{Character, Entry, SimWeb, Spec};
+use simweb::{Character, Entry, Robots, SimWeb, Spec};
 use std::time::Duration;
 
 const N_LINKERS: u32 = 12;
 const N_PAGES: u32 = 48;
 const TARGET: &str = "www.target.test";
-/// In the order of appearance the lead is -32. Until links are counted, some pages are fetched in this order, more of them
-/// on a slow machine.
+/// The host whose robots.txt is in force for the pages. It answers late, so that all links are counted before the first
+/// page is requested, also on a slow machine.
+const RULES: &str = "www.rules.test";
+const RULES_LATENCY_MS: u32 = 6_000;
+/// In the order of appearance the lead is -32. The pages that wait in memory when links are counted come first.
 const LEAD_MIN: f64 = -8.0;
 const DELAY: Duration = Duration::from_millis(250);
 
@@ -29,7 +32,10 @@ fn web() -> Spec {
         let others = others.map(|i| format!("http://{}:{{port}}/", name(i)));
         spec.host(&name(i), linking("linker", links.chain(others)))
     });
-    spec.host(TARGET, Character::named("target").pages(1))
+    let rules = Character { latency_ms: Some(RULES_LATENCY_MS), ..Character::named("rules") };
+    let target = Character::named("target").pages(1);
+    let target = target.robots(Robots::Redirects { hops: 1, to: Some(RULES.to_owned()) });
+    spec.host(RULES, rules).host(TARGET, target)
 }
 
 /// The URL of the first page of the host that lists all pages.
