@@ -15,11 +15,14 @@ const TARGET: &str = "www.target.test";
 /// page is requested, also on a slow machine.
 const RULES: &str = "www.rules.test";
 const RULES_LATENCY_MS: u32 = 6_000;
-/// In the order of appearance the lead is -32. The pages that wait in memory when links are counted come first.
-const LEAD_MIN: f64 = -8.0;
+/// In the order of appearance the lead is -32, and in that of links it is 32. The pages in memory when links are counted
+/// come first.
+const LEAD_MIN: f64 = 8.0;
+/// URLs in memory: those of all linkers, and few pages.
+const WINDOW: &str = "state.window-urls-max=24";
 const DELAY: Duration = Duration::from_millis(250);
 
-/// Hosts of many domains that link to pages of one host. The first one lists all pages, and the other hosts after them. The
+/// Hosts of many domains that link to pages of one host. The first one lists the other hosts, and all pages after them. The
 /// last pages have a link from each host, the first ones only this. The pages do not exist, so only these links lead to
 /// them.
 fn web() -> Spec {
@@ -30,7 +33,7 @@ fn web() -> Spec {
         let links = pages.map(|page| format!("http://{TARGET}:{{port}}/linked-{page}"));
         let others = (1..N_LINKERS).filter(|_| i == 0);
         let others = others.map(|i| format!("http://{}:{{port}}/", name(i)));
-        spec.host(&name(i), linking("linker", links.chain(others)))
+        spec.host(&name(i), linking("linker", others.chain(links)))
     });
     let rules = Character { latency_ms: Some(RULES_LATENCY_MS), ..Character::named("rules") };
     let target = Character::named("target").pages(1);
@@ -70,7 +73,7 @@ fn lead(order: &[u32]) -> f64 {
 #[test]
 fn pages_with_many_links_come_first() {
     let order_with = |priority: &str| {
-        let scene = Scene::new(web()).delays("250ms", "0ms").set("state.window-urls-max=2");
+        let scene = Scene::new(web()).delays("250ms", "0ms").set(WINDOW);
         let seed = first(&scene.web);
         let scene = scene.seeds(&[&seed]);
         let scene = scene.set(&format!("links.priority={priority}"));
@@ -87,7 +90,7 @@ fn pages_with_many_links_come_first() {
 /// The linkers belong to three agents, and the target to one of them, which counts the links of all.
 #[test]
 fn links_are_counted_by_the_owner_of_a_url() {
-    let cluster = Cluster::new(web()).delays(DELAY, Duration::ZERO).set("state.window-urls-max=2");
+    let cluster = Cluster::new(web()).delays(DELAY, Duration::ZERO).set(WINDOW);
     let mut cluster = cluster.set("links.priority=most-linked-first").start(3);
     let seeds = cluster.dir().join("first.txt");
     std::fs::write(&seeds, first(&cluster.web)).expect("the seed is written");

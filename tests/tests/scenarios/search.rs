@@ -308,6 +308,14 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Flips a bit of a file.
+fn damage(path: &Path, rng: &mut SmallRng) {
+    let mut bytes = fs::read(path).expect("a file");
+    let at = rng.random_range(0..bytes.len());
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).expect("written");
+}
+
 #[test]
 fn an_index_survives_kills_and_damage() {
     let scene = scene("10ms");
@@ -361,7 +369,17 @@ fn an_index_survives_kills_and_damage() {
     assert!(n_killed > 3, "only {n_killed} runs were killed before their end");
     let _ = indexed(&killed, &crawl, &[]);
     assert_eq!(everything(&killed), expected);
-    assert_eq!(answers(&killed), answers(&whole));
+    // Of more links to a page than count, a key of the index says which ones do. So the scores are compared with those of
+    // this index once all its segments are built anew.
+    let (of_killed, of_whole) = (answers(&killed), answers(&whole));
+    assert_eq!(of_killed.0, of_whole.0);
+    for path in files_below(&killed.join("index")).iter().filter(|path| path.ends_with("links")) {
+        damage(path, &mut rng);
+    }
+    let ended = output(index_command(&killed, &["--check"]).arg(&crawl));
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(everything(&killed), expected);
+    assert_eq!(answers(&killed), of_killed);
     let strays = files_below(&killed.join("index")).into_iter().filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(".new") || name.ends_with(".part") || name.starts_with("anchor-run")
@@ -381,15 +399,11 @@ fn an_index_survives_kills_and_damage() {
             path.ends_with(name) && is_in_anchors == is_of_anchors
         };
         let path = files.find(is_it).expect("the file");
-        let bytes = fs::read(&path).expect("a file");
-        let mut damaged = bytes.clone();
-        let at = rng.random_range(0..damaged.len());
-        damaged[at] ^= 0x10;
-        fs::write(&path, damaged).expect("written");
+        damage(&path, &mut rng);
         let ended = search(&whole, &["--all-words", "--near-duplicates"], query);
         let problem = String::from_utf8_lossy(&ended.stderr).into_owned();
         match ended.status.code() {
-            Some(0) => assert_eq!(answers(&whole), answers(&killed)),
+            Some(0) => assert_eq!(answers(&whole), of_whole),
             Some(64) => assert!(problem.contains(name), "{problem}"),
             code => panic!("{code:?}: {problem}"),
         }
@@ -398,8 +412,11 @@ fn an_index_survives_kills_and_damage() {
         assert!(ended.status.success() && report.contains(name), "{name}: {report}");
         assert_eq!(everything(&whole), expected, "{name}");
         let _ = indexed(&whole, &crawl, &["--merge"]);
+        let found = answers(&whole);
+        // With the manifest the key is lost.
+        assert_eq!(found.0, of_whole.0, "{name}");
+        assert!(name == "manifest.json" || found.1 == of_whole.1, "{name}");
     }
-    assert_eq!(answers(&whole), answers(&killed));
 }
 
 #[test]
