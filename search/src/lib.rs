@@ -46,8 +46,8 @@ pub use operator::{Bound, Explained, SearchBounds};
 pub use postings::Preset;
 pub use query::{SearchQuery, parse};
 pub use search::{
-    Bm25, CodeSizes, Hit, IndexStats, QueryStatistics, SearchOptions, SearchResults, Searcher,
-    Snippet, StoredPage,
+    Bm25, CodeSizes, Hit, IndexStats, PrefixStatistics, QueryStatistics, SearchOptions,
+    SearchResults, Searcher, Snippet, StoredPage, TermCounts,
 };
 pub use segment::SegmentBytes;
 pub use text::Stemming;

@@ -72,7 +72,7 @@ impl Archive {
             agent: 3,
             archive: self.warc(),
             end: self.end.subscribe(),
-            reader: None,
+            readers: Vec::new(),
             journal: self.dir.path().join("uploads.jsonl"),
             tables: table,
             scratch: self.dir.path().to_owned(),
@@ -332,7 +332,9 @@ async fn a_file_is_deleted_once_it_is_stored_and_nobody_reads_it() {
         if n == 3 { Fault::Damaged } else { Fault::None }
     });
     let reader = watch::Sender::new(Some(TailPosition { file: 2, offset: 7 }));
-    let source = UploadSource { reader: Some(reader.subscribe()), ..archive.source() };
+    let farther = watch::Sender::new(Some(TailPosition { file: 3, offset: 0 }));
+    let readers = vec![farther.subscribe(), reader.subscribe()];
+    let source = UploadSource { readers, ..archive.source() };
     let mut uploader = archive.start(store.clone(), true, source);
     assert!(uploader.finish(true, LONG, false).await);
     let there =

@@ -48,8 +48,8 @@ pub struct UploadSource {
     pub archive: PathBuf,
     /// End of what a synced commit covers; `None` before it is known.
     pub end: watch::Receiver<Option<ArchivePosition>>,
-    /// Place up to which another reader has read the files. Those after it are not deleted.
-    pub reader: Option<watch::Receiver<Option<TailPosition>>>,
+    /// Places up to which other readers have read the files. Those after one of them are not deleted.
+    pub readers: Vec<watch::Receiver<Option<TailPosition>>>,
     /// File of the journal.
     pub journal: PathBuf,
     /// Maker of tables.
@@ -328,11 +328,9 @@ impl<S: Store> UploadTask<S> {
             return false;
         }
         let last = TailPosition::end_of(end).file;
-        let read = self
-            .source
-            .reader
-            .as_ref()
-            .map_or(u32::MAX, |reader| reader.borrow().map_or(0, |place| place.file));
+        let places = self.source.readers.iter().map(|reader| *reader.borrow());
+        let read =
+            places.map(|place| place.map_or(0, |place| place.file)).min().unwrap_or(u32::MAX);
         let (mut deletable, mut some_stay) = (Vec::new(), false);
         // The newest first, because revisits are newer than their originals.
         for file in files.iter().rev().filter(|file| file.serial < last) {

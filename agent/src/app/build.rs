@@ -99,9 +99,10 @@ impl Build {
         let context = Arc::new(context);
         let agent = session.as_ref().map_or(AgentId(0), |session| session.id);
         let webhook = start_webhook(runtime.handle(), &home, agent, &shared)?;
-        let reader = webhook.as_ref().map(WebhookSender::received);
-        let uploader = start_upload(runtime.handle(), &home, agent, &shared, reader, tables)?;
-        let (index, indexer) = start_index(&home, &shared)?.unzip();
+        let index = start_index(&home, &shared)?;
+        let readers = webhook.as_ref().map(WebhookSender::received).into_iter();
+        let readers = readers.chain(index.as_ref().map(|index| index.indexed.clone())).collect();
+        let uploader = start_upload(runtime.handle(), &home, agent, &shared, readers, tables)?;
         let meter = AgentMetrics::new(Sources {
             crawl_id: home.identity.crawl_id.clone(),
             dir: home.dir.clone(),
@@ -151,6 +152,7 @@ impl Build {
         let parsers = (0..n_parsers).map(parser).collect();
         let threads = start_threads(&shared.lifecycle, writer, scheduler, parsers);
         let mut threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
+        let (index, indexer) = index.map(|index| (index.api, index.thread)).unzip();
         threads.extend(indexer);
         runtime.spawn(trace_export::collect(shared.lifecycle.clone(), shared.tracer.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };

@@ -59,10 +59,11 @@ impl CrawlDb {
         let links = pages.iter().flat_map(|(page, _)| &page.links);
         let all: Vec<&Found> = links.chain(&*found).collect();
         let urls: Vec<UrlKey> = all.iter().map(|found| found.key()).collect();
-        if self.inlinks.is_on() {
-            self.inlinks.add(&urls);
-        }
         let fresh = self.sieve.dedup(&urls, all.len() - found.len())?;
+        if self.inlinks.is_on() {
+            let known = urls.iter().zip(&fresh).filter(|(_, is_new)| !**is_new);
+            self.inlinks.add(known.map(|(url, _)| *url));
+        }
         self.frontier.groups.load(pages.iter().map(|(page, _)| page.host.group))?;
         let mut unread = fresh.as_slice();
         for (i, (page, record)) in pages.iter().enumerate() {

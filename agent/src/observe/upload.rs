@@ -15,7 +15,7 @@ pub use without::{NoUploader as Uploader, NoUploads as UploadError};
 /// Name of the journal, in an agent's directory.
 pub const UPLOAD_JOURNAL: &str = "uploads.jsonl";
 
-/// Starts to copy sealed files, if the settings have an address. Files that `reader` has not read are not deleted.
+/// Starts to copy sealed files, if the settings have an address. Files that one of `readers` has not read are not deleted.
 /// `tables` makes their tables.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub fn start_upload(
     home: &CrawlDir,
     agent: AgentId,
     shared: &Shared,
-    reader: Option<watch::Receiver<Option<TailPosition>>>,
+    readers: Vec<watch::Receiver<Option<TailPosition>>>,
     tables: Option<TableMaker>,
 ) -> Result<Option<Uploader>, UploadError> {
     let settings = &shared.settings.upload;
@@ -37,7 +37,7 @@ pub fn start_upload(
         agent: agent.0,
         archive: home.dir.join("warc"),
         end: shared.archive_end.subscribe(),
-        reader,
+        readers,
         journal: home.dir.join(UPLOAD_JOURNAL),
         tables: tables.ok_or(UploadError::NoTables)?,
         scratch: home.dir.clone(),
@@ -57,7 +57,7 @@ pub fn start_upload(
     _: &CrawlDir,
     _: AgentId,
     shared: &Shared,
-    _: Option<watch::Receiver<Option<TailPosition>>>,
+    _: Vec<watch::Receiver<Option<TailPosition>>>,
     _: Option<TableMaker>,
 ) -> Result<Option<Uploader>, UploadError> {
     if shared.settings.upload.url.is_empty() { Ok(None) } else { Err(UploadError) }

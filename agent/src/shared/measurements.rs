@@ -27,6 +27,14 @@ pub struct Measurements {
     pub ip_leases_lent: AtomicU64,
     /// Files of the archive that were deleted by `archive.keep-age` or `archive.keep-size`.
     pub archive_files_deleted: AtomicU64,
+    /// Pages in the agent's index.
+    pub indexed_pages: AtomicU64,
+    /// Bytes of the index on disk.
+    pub index_bytes: AtomicU64,
+    /// Updates of the index that failed.
+    pub index_failures: AtomicU64,
+    /// Damaged places of archive files that the index leaves out.
+    pub index_damage: AtomicU64,
     /// Groups handed off to their owners.
     pub groups_out: AtomicU64,
     /// Groups received with all their rows.

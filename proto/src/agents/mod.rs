@@ -14,7 +14,9 @@ pub use archived::{ArchivedCount, archived_only_by, sum_archived};
 pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
 pub use listing::{Listing, ObstacleText};
-pub use search::{AgentHit, ClusterResults, search_agents, stored_page};
+pub use search::{
+    AgentHit, ClusterResults, PREFIXES_MAX, prefix_words, search_agents, stored_page,
+};
 pub use status::AgentStatus;
 pub use sums::{pages_by_class, weighted_mean};
 pub use tickets::{AgentCredentials, Scope};

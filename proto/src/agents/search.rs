@@ -15,6 +15,20 @@ const ATTEMPTS: usize = 2;
 const SLACK: Duration = Duration::from_secs(3);
 /// Bound of time, if the query has none.
 const TIME_MAX: Duration = Duration::from_secs(10);
+/// Words of a prefix at most, also if the query has another bound.
+const PREFIX_WORDS_MAX: usize = 1_024;
+/// Prefixes of a query at most. With this many, statistics are smaller than a message may be: a word has at most 64
+/// bytes.
+pub const PREFIXES_MAX: usize = 8;
+
+/// Returns the number of words for which a prefix of a query stands at most.
+#[must_use]
+pub fn prefix_words(query: &v1::SearchQuery) -> usize {
+    match query.prefix_words as usize {
+        0 => PREFIX_WORDS_MAX,
+        wanted => wanted.min(PREFIX_WORDS_MAX),
+    }
+}
 
 /// A result, and the agent that archived the page.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +111,7 @@ async fn attempt(
             Err(error) => silent.push((agent, error)),
         }
     }
-    let sums = sums.message();
+    let sums = sums.message(prefix_words(query));
     let answers = ask_all(clients, view, |clients, agent| {
         let generation = generations.get(&agent.id).copied();
         let request = v1::SearchRequest {
@@ -131,9 +145,13 @@ struct Sums {
     documents: u64,
     words: u64,
     languages: BTreeMap<String, u64>,
-    terms: BTreeMap<Bytes, u64>,
-    cut_prefixes: BTreeSet<String>,
+    terms: Terms,
+    /// The terms of each prefix, and whether there are more.
+    prefixes: BTreeMap<Bytes, (Terms, bool)>,
 }
+
+/// Pages by term.
+type Terms = BTreeMap<Bytes, u64>;
 
 impl Sums {
     fn add(&mut self, of: v1::SearchStatisticsResponse) {
@@ -143,23 +161,37 @@ impl Sums {
             let sum = self.languages.entry(language).or_default();
             *sum = sum.saturating_add(n);
         }
-        for v1::TermStatistics { term, documents } in of.terms {
-            let sum = self.terms.entry(term).or_default();
-            *sum = sum.saturating_add(documents);
+        add_terms(&mut self.terms, of.terms);
+        for v1::PrefixStatistics { prefix, terms, is_cut } in of.prefixes {
+            let (sums, is_any_cut) = self.prefixes.entry(prefix).or_default();
+            add_terms(sums, terms);
+            *is_any_cut |= is_cut;
         }
-        self.cut_prefixes.extend(of.cut_prefixes);
     }
 
-    fn message(self) -> v1::SearchStatisticsResponse {
+    /// Returns the message. Of each prefix it has the first terms of all, of which each agent has sent its own.
+    fn message(self, prefix_words: usize) -> v1::SearchStatisticsResponse {
         let term = |(term, documents)| v1::TermStatistics { term, documents };
+        let prefix = |(prefix, (terms, is_cut)): (Bytes, (Terms, bool))| v1::PrefixStatistics {
+            prefix,
+            is_cut: is_cut || terms.len() > prefix_words,
+            terms: terms.into_iter().take(prefix_words).map(term).collect(),
+        };
         v1::SearchStatisticsResponse {
             generation: 0,
             documents: self.documents,
             words: self.words,
             languages: self.languages.into_iter().collect(),
             terms: self.terms.into_iter().map(term).collect(),
-            cut_prefixes: self.cut_prefixes.into_iter().collect(),
+            prefixes: self.prefixes.into_iter().map(prefix).collect(),
         }
+    }
+}
+
+fn add_terms(sums: &mut Terms, terms: Vec<v1::TermStatistics>) {
+    for v1::TermStatistics { term, documents } in terms {
+        let sum = sums.entry(term).or_default();
+        *sum = sum.saturating_add(documents);
     }
 }
 
@@ -255,25 +287,32 @@ mod tests {
     fn statistics_are_added_without_overflow() {
         let of =
             |term: &'static str, documents| v1::TermStatistics { term: term.into(), documents };
+        let prefix =
+            |terms| vec![v1::PrefixStatistics { prefix: "x".into(), terms, is_cut: false }];
         let one = v1::SearchStatisticsResponse {
             documents: 2,
             words: 5,
             languages: [("eng".to_owned(), 2)].into(),
             terms: vec![of("a", 1), of("b", 2)],
+            prefixes: prefix(vec![of("xb", 1), of("xc", 1), of("xd", 1)]),
             ..v1::SearchStatisticsResponse::default()
         };
         let other = v1::SearchStatisticsResponse {
             documents: u64::MAX,
             terms: vec![of("b", 3)],
+            prefixes: prefix(vec![of("xa", 1), of("xc", 1)]),
             languages: [("eng".to_owned(), 1), ("ita".to_owned(), 1)].into(),
             ..one.clone()
         };
         let mut sums = Sums::default();
         sums.add(one);
         sums.add(other);
-        let sums = sums.message();
+        let sums = sums.message(3);
         assert_eq!((sums.documents, sums.words), (u64::MAX, 10));
         assert_eq!(sums.terms, [of("a", 1), of("b", 5)]);
+        let first = vec![of("xa", 1), of("xb", 1), of("xc", 2)];
+        let cut = v1::PrefixStatistics { prefix: "x".into(), terms: first, is_cut: true };
+        assert_eq!(sums.prefixes, [cut], "the first three of all");
         assert_eq!(sums.languages, [("eng".to_owned(), 3), ("ita".to_owned(), 1)].into());
     }
 }

@@ -22,4 +22,4 @@ pub use options::SearchOptions;
 pub use results::{Hit, SearchResults};
 pub use searcher::{IndexStats, Searcher, StoredPage};
 pub use snippet::Snippet;
-pub use statistics::QueryStatistics;
+pub use statistics::{PrefixStatistics, QueryStatistics, TermCounts};

@@ -5,7 +5,7 @@
 
 use super::open_index::OpenIndex;
 use super::options::SearchOptions;
-use super::statistics::QueryStatistics;
+use super::statistics::{PrefixStatistics, QueryStatistics};
 use crate::error::IndexError;
 use crate::field::TermField;
 use crate::operator::{
@@ -75,6 +75,9 @@ pub(super) struct Planner<'s> {
     prefix_terms_max: usize,
     budget: &'s Budget<'s>,
     known: BTreeMap<Vec<u8>, usize>,
+    /// Keys of terms of words, and of prefixes with their terms. Statistics are made of them.
+    words: BTreeSet<Vec<u8>>,
+    prefixes: BTreeMap<Vec<u8>, PrefixStatistics>,
     plan: Plan,
 }
 
@@ -91,6 +94,8 @@ impl<'s> Planner<'s> {
             prefix_terms_max: options.bounds.prefix_terms,
             budget,
             known: BTreeMap::new(),
+            words: BTreeSet::new(),
+            prefixes: BTreeMap::new(),
             plan: Plan {
                 node: Node::All,
                 terms: Vec::new(),
@@ -136,12 +141,10 @@ impl<'s> Planner<'s> {
         let none = std::iter::once("und");
         planner.languages = stemmed_languages().chain(none).map(str::to_owned).collect();
         planner.node(query, true)?;
-        let Self { known, plan, .. } = planner;
-        Ok(QueryStatistics {
-            terms: known.into_iter().map(|(key, n)| (key, plan.terms[n].documents)).collect(),
-            cut_prefixes: plan.cut_prefixes.into_iter().collect(),
-            ..index.collection.clone()
-        })
+        let Self { known, words, prefixes, plan, .. } = planner;
+        let documents = |key: &Vec<u8>| known.get(key).map(|number| plan.terms[*number].documents);
+        let terms = words.into_iter().filter_map(|key| documents(&key).map(|n| (key, n))).collect();
+        Ok(QueryStatistics { terms, prefixes, ..index.collection.clone() })
     }
 
     fn node(&mut self, query: &SearchQuery, is_positive: bool) -> Result<Node, Halt> {
@@ -263,11 +266,13 @@ impl<'s> Planner<'s> {
     /// Returns the number of a term, if a document has it.
     fn term(&mut self, field: TermField, word: &str) -> Result<Option<usize>, Halt> {
         let key = field.term(word);
+        self.words.insert(key.clone());
         if let Some(known) = self.known.get(&key) {
             return Ok(Some(*known));
         }
         let entries = self.entries(&key)?;
-        Ok(self.add_term(key, field, entries))
+        let everywhere = self.statistics.and_then(|all| all.terms.get(&key)).copied();
+        Ok(self.add_term(key, field, entries, everywhere))
     }
 
     /// Looks up the list of a term in each segment.
@@ -277,15 +282,16 @@ impl<'s> Planner<'s> {
         Ok(segments.map(|segment| segment.entry(key)).collect::<Result<_, _>>()?)
     }
 
+    /// Adds a term with its lists, and the number of documents that the given statistics have.
     fn add_term(
         &mut self,
         key: Vec<u8>,
         field: TermField,
         entries: Vec<Option<ListEntry>>,
+        everywhere: Option<u64>,
     ) -> Option<usize> {
-        let here: u64 = entries.iter().flatten().map(|entry| u64::from(entry.documents)).sum();
-        let everywhere = self.statistics.and_then(|statistics| statistics.terms.get(&key));
-        let documents = everywhere.map_or(here, |n| here.max(*n));
+        let here = documents(&entries);
+        let documents = everywhere.map_or(here, |n| here.max(n));
         if documents == 0 {
             return None;
         }
@@ -300,13 +306,12 @@ impl<'s> Planner<'s> {
         let (field, prefix) = of_words(field);
         let key = field.term(start);
         let name = format!("{prefix}{start}*");
-        let (found, is_cut) = match self.statistics {
-            Some(statistics) => {
-                let terms = statistics.terms.range(key.clone()..).map(|(term, _)| term);
-                let terms = terms.take_while(|term| term.starts_with(&key));
-                let max = self.prefix_terms_max;
-                let is_cut = statistics.cut_prefixes.contains(&name) || terms.clone().count() > max;
-                let found = terms.take(max).map(|term| Ok((term.clone(), self.entries(term)?)));
+        let everywhere = self.statistics.and_then(|all| all.prefixes.get(&key));
+        let (found, is_cut) = match everywhere {
+            Some(everywhere) => {
+                let terms = everywhere.terms.keys().take(self.prefix_terms_max);
+                let found = terms.map(|term| Ok((term.clone(), self.entries(term)?)));
+                let is_cut = everywhere.is_cut || everywhere.terms.len() > self.prefix_terms_max;
                 (found.collect::<Result<_, Halt>>()?, is_cut)
             }
             None => self.with_prefix(&key)?,
@@ -314,14 +319,20 @@ impl<'s> Planner<'s> {
         if is_cut {
             self.plan.cut_prefixes.push(name.clone());
         }
+        if self.statistics.is_none() {
+            let counts = found.iter().map(|(key, entries)| (key.clone(), documents(entries)));
+            let statistics = PrefixStatistics { terms: counts.collect(), is_cut };
+            self.prefixes.insert(key, statistics);
+        }
         let mut terms = Vec::new();
         for (key, entries) in found {
             if let Some(word) = key.get(1..).and_then(|word| std::str::from_utf8(word).ok()) {
                 self.plan.words.insert(word.to_owned());
             }
+            let everywhere = everywhere.and_then(|all| all.terms.get(&key)).copied();
             match self.known.get(&key) {
                 Some(known) => terms.push(*known),
-                None => terms.extend(self.add_term(key, field, entries)),
+                None => terms.extend(self.add_term(key, field, entries, everywhere)),
             }
         }
         Ok(PlanWord { name, terms })
@@ -346,6 +357,11 @@ impl<'s> Planner<'s> {
         }
         Ok((found, is_cut))
     }
+}
+
+/// Returns the number of documents of a term's lists.
+fn documents(entries: &[Option<ListEntry>]) -> u64 {
+    entries.iter().flatten().map(|entry| u64::from(entry.documents)).sum()
 }
 
 /// Terms with a prefix, and their lists in each segment.

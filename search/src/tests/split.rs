@@ -82,8 +82,11 @@ fn several_indexes_answer_as_one_does() {
                 "{query}"
             );
             let alone = one.statistics(&query, &options, &clock).unwrap().unwrap();
-            for (term, n) in &alone.terms {
-                assert_eq!(statistics.terms.get(term), Some(n), "{query}");
+            assert_eq!(alone.terms, statistics.terms, "{query}");
+            for (prefix, alone) in &alone.prefixes {
+                let first = statistics.prefixes[prefix].terms.iter();
+                let first = first.take(options.bounds.prefix_terms);
+                assert!(first.eq(&alone.terms), "{query}");
             }
             assert_eq!((alone.documents, alone.words), (statistics.documents, statistics.words));
         }

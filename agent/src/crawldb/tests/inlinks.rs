@@ -98,7 +98,7 @@ fn urls_with_many_links_move_forward() {
     for n in 0..20 {
         assert_eq!(u64::from(db.of(n)), 99 - n, "{n}");
     }
-    assert_eq!(db.crawldb.inlink_counts().urls, 20);
+    assert_eq!(db.crawldb.inlink_counts().urls, 19, "a URL with one link takes no memory");
     // The next pass waits.
     db.link([0]);
     assert_eq!(db.reorder(), 0, "a scan follows another at once");
@@ -110,7 +110,6 @@ fn urls_with_many_links_move_forward() {
     // Counts begin anew, and take nothing back.
     let mut db = TestCrawlDb::open(dir.path(), RULE, Timestamp::from_secs(200));
     assert_eq!(db.crawldb.inlink_counts().urls, 0);
-    db.link([0, 1, 19]);
     db.link([0, 1, 19]);
     db.link([1]);
     db.reorder();

@@ -1,9 +1,11 @@
 //! Answers of the index to other programs.
 
 use crate::api::{IndexApi, QueryError};
+use crivello_proto::agents::{PREFIXES_MAX, prefix_words};
 use crivello_proto::v1;
 use crivello_search::{
-    Bound, CrawlIndex, Hit, IndexError, QueryStatistics, SearchBounds, SearchError, SearchOptions,
+    Bound, CrawlIndex, Hit, IndexError, PrefixStatistics, QueryStatistics, SearchBounds,
+    SearchError, SearchOptions, TermCounts,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +13,6 @@ use std::time::Duration;
 /// Bounds of a search that another program asks for.
 const TIME_MAX: Duration = Duration::from_secs(10);
 const POSTINGS_MAX: u64 = 1 << 28;
-const PREFIX_WORDS_MAX: usize = 1_024;
 /// Results, if the query does not say how many.
 const LIMIT: usize = 10;
 /// Bytes of a title at most.
@@ -30,16 +31,30 @@ impl IndexApi for IndexAnswers {
     ) -> Result<v1::SearchStatisticsResponse, QueryError> {
         let found = self.0.statistics(&query.query, &options(query)).map_err(failure)?;
         let (generation, statistics) = found.ok_or(QueryError::TooSlow)?;
-        let QueryStatistics { documents, words, languages, terms, cut_prefixes } = statistics;
-        let term =
-            |(term, documents): (Vec<u8>, _)| v1::TermStatistics { term: term.into(), documents };
+        let QueryStatistics { documents, words, languages, terms, prefixes } = statistics;
+        if prefixes.len() > PREFIXES_MAX {
+            let problem = format!("a query of a cluster has at most {PREFIXES_MAX} prefixes");
+            return Err(QueryError::Invalid(problem));
+        }
+        let messages = |terms: TermCounts| {
+            let message = |(term, documents): (Vec<u8>, _)| v1::TermStatistics {
+                term: term.into(),
+                documents,
+            };
+            terms.into_iter().map(message).collect()
+        };
+        let prefix = |(prefix, of): (Vec<u8>, PrefixStatistics)| v1::PrefixStatistics {
+            prefix: prefix.into(),
+            terms: messages(of.terms),
+            is_cut: of.is_cut,
+        };
         Ok(v1::SearchStatisticsResponse {
             generation,
             documents,
             words,
             languages: languages.into_iter().collect(),
-            terms: terms.into_iter().map(term).collect(),
-            cut_prefixes: cut_prefixes.into_iter().collect(),
+            terms: messages(terms),
+            prefixes: prefixes.into_iter().map(prefix).collect(),
         })
     }
 
@@ -49,13 +64,19 @@ impl IndexApi for IndexAnswers {
         generation: u64,
         statistics: v1::SearchStatisticsResponse,
     ) -> Result<v1::SearchResponse, QueryError> {
-        let terms = statistics.terms.into_iter().map(|of| (of.term.to_vec(), of.documents));
+        let counts = |terms: Vec<v1::TermStatistics>| -> TermCounts {
+            terms.into_iter().map(|of| (of.term.to_vec(), of.documents)).collect()
+        };
+        let prefix = |of: v1::PrefixStatistics| {
+            let statistics = PrefixStatistics { terms: counts(of.terms), is_cut: of.is_cut };
+            (of.prefix.to_vec(), statistics)
+        };
         let statistics = QueryStatistics {
             documents: statistics.documents,
             words: statistics.words,
             languages: statistics.languages.into_iter().collect(),
-            terms: terms.collect(),
-            cut_prefixes: statistics.cut_prefixes.into_iter().collect(),
+            terms: counts(statistics.terms),
+            prefixes: statistics.prefixes.into_iter().map(prefix).collect(),
         };
         let found = self.0.search(&query.query, &options(query), (generation, &statistics));
         let results = found.map_err(failure)?.ok_or(QueryError::Changed)?;
@@ -89,7 +110,6 @@ impl IndexApi for IndexAnswers {
 fn options(query: &v1::SearchQuery) -> SearchOptions {
     let within = |wanted: u64, max: u64| if wanted == 0 { max } else { wanted.min(max) };
     let time = within(query.time_ms, TIME_MAX.as_millis() as u64);
-    let prefix_terms = within(query.prefix_words.into(), PREFIX_WORDS_MAX as u64);
     SearchOptions {
         limit: if query.limit == 0 { LIMIT } else { query.limit as usize },
         with_stop_words: query.all_words,
@@ -101,7 +121,7 @@ fn options(query: &v1::SearchQuery) -> SearchOptions {
         bounds: SearchBounds {
             time: Duration::from_millis(time),
             postings: within(query.postings, POSTINGS_MAX),
-            prefix_terms: prefix_terms as usize,
+            prefix_terms: prefix_words(query),
         },
         ..SearchOptions::default()
     }

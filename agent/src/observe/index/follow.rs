@@ -2,12 +2,14 @@
 
 use crate::shared::Shared;
 use crate::shared::lifecycle::Lifecycle;
+use crate::shared::measurements::Measurements;
 use crate::shared::panic_guard::spawn;
-use crivello_archive::{ArchivePosition, SealedFile, sealed_files};
+use crivello_archive::{ArchivePosition, SealedFile, TailPosition, sealed_files};
 use crivello_common::runtime::lower_priority;
 use crivello_search::CrawlIndex;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -23,16 +25,19 @@ struct Follower {
     memory_bytes: usize,
     end: watch::Receiver<Option<ArchivePosition>>,
     lifecycle: Arc<Lifecycle>,
+    measured: Arc<Measurements>,
+    indexed: watch::Sender<Option<TailPosition>>,
     /// The file that was being written at the last update: those before it are indexed.
     done: String,
     /// The last failure.
     problem: String,
 }
 
-/// Starts the thread. It ends with the run.
+/// Starts the thread, which sends the place up to which the archive is indexed. It ends with the run.
 pub(super) fn start(
     index: Arc<CrawlIndex>,
     archive: PathBuf,
+    indexed: watch::Sender<Option<TailPosition>>,
     shared: &Shared,
 ) -> std::io::Result<JoinHandle<()>> {
     let mut follower = Follower {
@@ -41,6 +46,8 @@ pub(super) fn start(
         memory_bytes: shared.settings.search.memory.as_usize(),
         end: shared.archive_end.subscribe(),
         lifecycle: shared.lifecycle.clone(),
+        measured: shared.measured.clone(),
+        indexed,
         done: String::new(),
         problem: String::new(),
     };
@@ -54,6 +61,7 @@ pub(super) fn start(
             pause = match follower.step() {
                 Ok(()) => LOOK_EVERY,
                 Err(problem) => {
+                    follower.measured.index_failures.fetch_add(1, Relaxed);
                     if problem != follower.problem {
                         tracing::warn!(
                             problem,
@@ -83,6 +91,9 @@ impl Follower {
         let report = self.index.update(&paths, &[open], self.memory_bytes, &stopped);
         let report = report.map_err(|error| error.to_string())?;
         self.problem.clear();
+        self.measured.indexed_pages.store(report.total, Relaxed);
+        self.measured.index_bytes.store(report.bytes, Relaxed);
+        self.measured.index_damage.fetch_add(report.damaged, Relaxed);
         if report.damaged > 0 {
             let damaged = report.damaged;
             tracing::warn!(
@@ -91,6 +102,8 @@ impl Follower {
             );
         }
         if !report.is_stopped {
+            let place = TailPosition { offset: 0, ..TailPosition::end_of(&end) };
+            self.indexed.send_replace(Some(place));
             self.done = end.file;
         }
         Ok(())

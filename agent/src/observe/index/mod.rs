@@ -8,9 +8,11 @@ mod follow;
 use crate::api::IndexApi;
 use crate::shared::Shared;
 use crate::storage::crawl_dir::CrawlDir;
+use crivello_archive::TailPosition;
 use crivello_common::config::SearchIndex;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tokio::sync::watch;
 
 /// The settings ask for an index, which this program does not have, or its thread cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +25,15 @@ pub enum AgentIndexError {
     Thread(#[from] std::io::Error),
 }
 
-/// An index, and the thread that keeps it up to date.
-pub type StartedIndex = (Arc<dyn IndexApi>, JoinHandle<()>);
+/// An index that is kept up to date.
+pub struct StartedIndex {
+    /// Its answers.
+    pub api: Arc<dyn IndexApi>,
+    /// The thread that keeps it up to date.
+    pub thread: JoinHandle<()>,
+    /// Place up to which the archive is indexed; `None` at first.
+    pub indexed: watch::Receiver<Option<TailPosition>>,
+}
 
 /// Starts to keep an index, if the settings have one.
 ///
@@ -42,8 +51,10 @@ pub fn start_index(
         SearchIndex::Fast => Preset::Fast,
     };
     let index = Arc::new(CrawlIndex::new(&home.dir.join(INDEX_DIR), preset, shared.clock));
-    let thread = follow::start(index.clone(), home.dir.join("warc"), shared)?;
-    Ok(Some((Arc::new(answers::IndexAnswers(index)), thread)))
+    let (indexed, receiver) = watch::channel(None);
+    let thread = follow::start(index.clone(), home.dir.join("warc"), indexed, shared)?;
+    let api = Arc::new(answers::IndexAnswers(index));
+    Ok(Some(StartedIndex { api, thread, indexed: receiver }))
 }
 
 /// Refuses settings that have an index.

@@ -74,6 +74,18 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     counter("crivello_archive_files_deleted_total", "files")
         .help("Archive files deleted by archive.keep-age or archive.keep-size, in this run")
         .read(|r, s| s.one(r.shared.measured.archive_files_deleted.load(Relaxed))),
+    gauge("crivello_index_pages", "pages")
+        .help("Pages that can be searched, after the last update in this run")
+        .read(|r, s| s.one(r.shared.measured.indexed_pages.load(Relaxed))),
+    gauge("crivello_index_bytes", "bytes")
+        .help("Size of the index of these pages")
+        .read(|r, s| s.one(r.shared.measured.index_bytes.load(Relaxed))),
+    counter("crivello_index_failures_total", "updates")
+        .help("Updates of the index that failed; each is tried again after a minute")
+        .read(|r, s| s.one(r.shared.measured.index_failures.load(Relaxed))),
+    counter("crivello_index_damage_total", "places")
+        .help("Damaged places of archive files that the index leaves out, in this run")
+        .read(|r, s| s.one(r.shared.measured.index_damage.load(Relaxed))),
     gauge("crivello_upload_waiting_files", "files")
         .help("Sealed archive files that are not verified in the object store, or whose index or table is not")
         .read(|r, s| s.one(r.shared.uploads.borrow().files_waiting)),

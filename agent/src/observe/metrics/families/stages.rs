@@ -100,7 +100,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         .help("1 if quotient filters (state.sieve) had too little memory at some time in this run")
         .read(|r, s| s.one(u64::from(r.sieve.overflow.is_full))),
     gauge("crivello_inlinks_urls", "URLs")
-        .help("URLs with counted links (url.inlinks in links.priority)")
+        .help("URLs with more than one link, as far as they are counted (url.inlinks in links.priority)")
         .read(|r, s| s.one(r.inlinks.urls)),
     gauge("crivello_inlinks_full", "1")
         .help("1 if links were not counted, because state.inlinks-memory is full")
