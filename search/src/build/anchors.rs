@@ -6,7 +6,7 @@
 //!  captures of each segment, by URL ─► merge ─┘
 //! ```
 //! Only links of documents that count are taken. Several links with one text from one host count once, so that the
-//! template of a site counts as one page; and a document has at most 64 different ones. In memory are those of one
+//! template of a site counts as one page; and a document has at most 64 different ones, 16 of one host. In memory are those of one
 //! document, a run of the sort, and one list.
 
 use super::captures::Captures;
@@ -16,7 +16,7 @@ use crate::document::TITLE_GAP;
 use crate::error::IndexError;
 use crate::field::TermField;
 use crate::postings::ListCodes;
-use crate::segment::{AnchorWriter, LINKERS_MAX, LinkReader, LinkRow, Segment, anchors_name};
+use crate::segment::{AnchorWriter, LinkReader, LinkRow, LinksOfTarget, Segment, anchors_name};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fs::File;
@@ -127,13 +127,11 @@ impl AnchorBuild<'_> {
 
     /// Returns the stems of the links to a document, and their positions.
     fn terms(links: &mut Links<'_>, target: u64) -> Result<BTreeMap<String, Vec<u32>>, IndexError> {
-        let (mut terms, mut seen) = (BTreeMap::<String, Vec<u32>>::new(), BTreeSet::new());
+        let mut terms = BTreeMap::<String, Vec<u32>>::new();
+        let mut of_target = LinksOfTarget::default();
         let mut position = 0;
         while let Some(link) = links.next_of(target)? {
-            if seen.len() == LINKERS_MAX {
-                continue;
-            }
-            if !seen.insert((link.host, link.stems.clone())) {
+            if of_target.add(&link) != Some(1) {
                 continue;
             }
             for stem in link.stems.split(' ') {

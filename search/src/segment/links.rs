@@ -5,8 +5,9 @@
 //! row: keyed hash of the URL of the target (8) │ half of the keyed hash of the URL of the document (4) │ document (4)
 //!      │ keyed hash of its host (8) │ length of the text (2) │ stems of its words, with a space between
 //! ```
-//! Rows ascend by these fields. A target has at most 64 different texts and hosts, and 4 rows for each, since the
-//! documents of some may not count later. Those of the lowest orders are kept, so they are the same in any segments.
+//! Rows ascend by these fields. A target has at most 64 different pairs of text and host, 16 of one host, and 4 rows for
+//! each pair, since the documents of some may not count later. Those of the lowest orders are kept, so they are the same
+//! in any segments.
 
 use crate::error::IndexError;
 use crate::file::{CheckedFile, CheckedFileWriter, FileKind};
@@ -14,8 +15,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-/// Different pairs of text and host of a target at most.
-pub(crate) const LINKERS_MAX: usize = 64;
+/// Different pairs of text and host of a target at most, and those of one host.
+const PAIRS_MAX: usize = 64;
+const PAIRS_OF_HOST_MAX: u8 = 16;
 /// Rows of a pair of text and host at most.
 const ROWS_MAX: u8 = 4;
 /// Bytes at which a block ends, before compression.
@@ -41,19 +43,49 @@ pub(crate) struct LinkRow {
     pub(crate) stems: Box<str>,
 }
 
+/// The links to one target that count, among all in their order.
+#[derive(Default)]
+pub(crate) struct LinksOfTarget {
+    /// Number of rows by host and text.
+    rows: HashMap<(u64, Box<str>), u8>,
+    /// Number of pairs by host.
+    pairs: HashMap<u64, u8>,
+}
+
+impl LinksOfTarget {
+    /// Adds a link. Returns the number of links of its host with its text so far; `None` if they do not count.
+    pub(crate) fn add(&mut self, row: &LinkRow) -> Option<u8> {
+        let n_pairs = self.rows.len();
+        match self.rows.entry((row.host, row.stems.clone())) {
+            Entry::Occupied(mut rows) => {
+                *rows.get_mut() = rows.get().saturating_add(1);
+                Some(*rows.get())
+            }
+            Entry::Vacant(rows) => {
+                let of_host = self.pairs.entry(row.host).or_default();
+                if n_pairs == PAIRS_MAX || *of_host == PAIRS_OF_HOST_MAX {
+                    return None;
+                }
+                *of_host += 1;
+                Some(*rows.insert(1))
+            }
+        }
+    }
+}
+
 /// A writer of links, in their order. Those of a target beyond the bounds are left out.
 pub(crate) struct LinkWriter {
     file: CheckedFileWriter,
     block: Vec<u8>,
     last: Option<LinkRow>,
-    /// Number of rows of the target, by host and text.
-    rows: HashMap<(u64, Box<str>), u8>,
+    /// Links to the target of the last one.
+    of_target: LinksOfTarget,
 }
 
 impl LinkWriter {
     pub(super) fn create(path: &Path) -> Result<Self, IndexError> {
         let file = CheckedFileWriter::create(path, FileKind::Links)?;
-        Ok(Self { file, block: Vec::new(), last: None, rows: HashMap::new() })
+        Ok(Self { file, block: Vec::new(), last: None, of_target: LinksOfTarget::default() })
     }
 
     /// Adds a link. One that repeats the last one is left out.
@@ -63,21 +95,9 @@ impl LinkWriter {
             return Ok(());
         }
         if self.last.as_ref().is_none_or(|last| last.target != row.target) {
-            self.rows.clear();
+            self.of_target = LinksOfTarget::default();
         }
-        let n_texts = self.rows.len();
-        let is_kept = match self.rows.entry((row.host, row.stems.clone())) {
-            Entry::Vacant(entry) if n_texts < LINKERS_MAX => {
-                entry.insert(1);
-                true
-            }
-            Entry::Vacant(_) => false,
-            Entry::Occupied(mut entry) => {
-                *entry.get_mut() += u8::from(*entry.get() <= ROWS_MAX);
-                *entry.get() <= ROWS_MAX
-            }
-        };
-        if is_kept {
+        if self.of_target.add(&row).is_some_and(|n| n <= ROWS_MAX) {
             let length = u16::try_from(row.stems.len());
             let length = length.map_err(|_| IndexError::TooLarge("the text of a link"))?;
             self.block.extend(row.target.to_le_bytes());
@@ -158,5 +178,51 @@ impl<'s> LinkReader<'s> {
         let [target, host] = [target, host].map(|bytes| u64::from_le_bytes(*bytes));
         let [order, linker] = [order, linker].map(|bytes| u32::from_le_bytes(*bytes));
         Some(LinkRow { target, order, linker, host, stems })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::SmallRng;
+    use rand::seq::SliceRandom;
+    use rand::{Rng, SeedableRng};
+    use std::collections::BTreeSet;
+
+    fn counted(rows: &[LinkRow]) -> Vec<LinkRow> {
+        let mut links = LinksOfTarget::default();
+        rows.iter().filter(|row| links.add(row).is_some_and(|n| n <= ROWS_MAX)).cloned().collect()
+    }
+
+    #[test]
+    fn no_host_has_all_places_and_any_parts_have_the_links_of_the_whole() {
+        let seed = rand::random();
+        println!("seed {seed}");
+        let mut rng = SmallRng::seed_from_u64(seed);
+        for _ in 0..50 {
+            let (n_rows, n_hosts) = (rng.random_range(1..600), rng.random_range(1..20));
+            let row = |order| LinkRow {
+                target: 7,
+                order,
+                linker: order,
+                host: rng.random_range(0..n_hosts),
+                stems: rng.random_range(0..30).to_string().into(),
+            };
+            let rows: Vec<LinkRow> = (0..n_rows).map(row).collect();
+            let whole = counted(&rows);
+            for host in 0..n_hosts {
+                let texts: BTreeSet<&str> =
+                    whole.iter().filter(|row| row.host == host).map(|row| &*row.stems).collect();
+                assert!(texts.len() <= usize::from(PAIRS_OF_HOST_MAX));
+            }
+            let mut shuffled = rows.clone();
+            shuffled.shuffle(&mut rng);
+            let middle = rng.random_range(0..=rows.len());
+            let mut parts = [shuffled[..middle].to_vec(), shuffled[middle..].to_vec()];
+            parts.iter_mut().for_each(|part| part.sort());
+            let mut merged: Vec<LinkRow> = parts.iter().flat_map(|part| counted(part)).collect();
+            merged.sort();
+            assert_eq!(counted(&merged), whole);
+        }
     }
 }

@@ -22,7 +22,7 @@ mod writer;
 pub(crate) use anchors::{AnchorIndex, AnchorWriter, anchors_name};
 pub(crate) use dead::{DeadSet, dead_name};
 pub(crate) use documents::{CaptureRow, DocumentRow, MERGED_AWAY, NO_DOCUMENT};
-pub(crate) use links::{LINKERS_MAX, LinkReader, LinkRow};
+pub(crate) use links::{LinkReader, LinkRow, LinksOfTarget};
 pub(crate) use terms::{TermCursor, TermTable};
 pub(crate) use texts::{StoredText, TextParts, TextReader};
 pub(crate) use writer::SegmentWriter;
