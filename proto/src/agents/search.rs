@@ -302,7 +302,7 @@ mod tests {
             terms: vec![of("b", 3)],
             prefixes: prefix(vec![of("xa", 1), of("xc", 1)]),
             languages: [("eng".to_owned(), 1), ("ita".to_owned(), 1)].into(),
-            ..one.clone()
+            ..one
         };
         let mut sums = Sums::default();
         sums.add(one);
