@@ -78,7 +78,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivell
 
 /// Version of the wire format and of the format on disk. All agents of a crawl have the same
 /// version. It increases with every incompatible change.
-pub const FORMAT_VERSION: u32 = 14;
+pub const FORMAT_VERSION: u32 = 15;
 
 /// Maximum size of a request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;
@@ -93,5 +93,7 @@ pub const ACK_SIZE_MAX: usize = 2 << 20;
 pub const SEEDS_SIZE_MAX: usize = 1 << 20;
 /// Maximum number of lines in a batch of seeds.
 pub const SEED_LINES_MAX: usize = 1_000;
+/// Size of the parts of a file of ranks of hosts, in bytes.
+pub const RANKS_PART_SIZE: usize = 256 << 10;
 /// Maximum size of an agent's response to a control request, in bytes.
 pub const CONTROL_RESPONSE_SIZE_MAX: usize = 1 << 20;

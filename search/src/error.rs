@@ -59,7 +59,7 @@ pub enum IndexError {
         line: u64,
     },
     /// There are no ranks.
-    #[error("{}: no ranks; add some with `crivello index --ranks`", .0.display())]
+    #[error("{}: no ranks; add some with `crivello index --ranks`, or to a cluster with `crivello rank --feed`", .0.display())]
     NoRanks(PathBuf),
     /// A bound of the format was reached.
     #[error("{0}")]

@@ -9,7 +9,7 @@
 //! - `postings`: lists of documents, counts and positions as gaps in the codes of the crate `codes`, with skips.
 //! - `file`: sections of bytes with checksums; what is damaged is never decoded.
 //! - `segment`: an index of some documents, in files that never change.
-//! - `ranks`: static ranks of hosts or URLs.
+//! - `ranks`: static ranks of hosts or URLs, from a table or from the feed of a crawl.
 //! - `build`: an [`IndexUpdate`] reads what is new in archives, keeps the segments few, and makes the words of links.
 //! - `query`, `operator`, `search`: a [`Searcher`] answers queries by lazy operators, and ranks by BM25. Several indexes
 //!   answer as one does if they exchange [`QueryStatistics`]. A [`CrawlIndex`] follows a crawl, and is searched meanwhile.
@@ -38,7 +38,7 @@ mod text;
 mod tests;
 
 pub use build::{IndexOptions, IndexProgress, IndexReport, IndexUpdate, index_documents};
-pub use crawl_index::{CrawlIndex, OfState};
+pub use crawl_index::{CrawlIndex, OfState, StateStatistics};
 pub use document::{Document, DocumentLink};
 pub use error::{IndexError, QuerySyntaxError, SearchError};
 pub use file::FORMAT_VERSION;

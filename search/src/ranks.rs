@@ -1,5 +1,7 @@
-//! Static ranks: a score for hosts or URLs, from a table as `crivello rank --out` writes it.
+//! Static ranks: a score for hosts or URLs, from a table as `crivello rank --out` writes it, or ranks of hosts that a
+//! crawl was fed with.
 //!
+//! The table:
 //! ```text
 //! section 0, a row for each name, by hash: keyed hash of the name (8) │ score (8)
 //! section 1: mean of the scores (8)
@@ -7,10 +9,15 @@
 
 use crate::error::IndexError;
 use crate::file::{CheckedFile, CheckedFileWriter, FileKind};
+use crate::segment::{DocumentRow, Segment};
+use crivello_common::url::CrawlUrl;
+use crivello_ranks::HostRanks;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a row.
 const ROW: u64 = 16;
@@ -58,6 +65,56 @@ pub(crate) fn write_ranks(
     file.next_section();
     file.write(&mean.to_le_bytes())?;
     file.finish().map(drop)
+}
+
+/// Hosts whose ranks are kept by their hashes: 24 bytes each.
+const HOSTS_MAX: usize = 1 << 18;
+
+/// The static ranks of an index.
+#[derive(Debug)]
+pub(crate) enum StaticRanks {
+    /// A table that belongs to it.
+    Table(RankTable),
+    /// The ranks of a crawl.
+    Fed(FedRanks),
+}
+
+impl StaticRanks {
+    /// Returns the share of a document, from 0 to 1; 0 if it has no rank.
+    pub(crate) fn share(&self, segment: &Segment, row: &DocumentRow) -> Result<f64, IndexError> {
+        match self {
+            Self::Table(table) => table.share([row.url_hash, row.host_hash]),
+            Self::Fed(ranks) => ranks.share(segment, row),
+        }
+    }
+}
+
+/// Ranks of hosts by their names. Rows of documents have only hashes, so the first document of each host is read.
+#[derive(Debug)]
+pub(crate) struct FedRanks {
+    ranks: Arc<HostRanks>,
+    /// Ranks by the hash of the host.
+    known: Mutex<HashMap<u64, u8>>,
+}
+
+impl FedRanks {
+    pub(crate) fn new(ranks: Arc<HostRanks>) -> Self {
+        Self { ranks, known: Mutex::default() }
+    }
+
+    fn share(&self, segment: &Segment, row: &DocumentRow) -> Result<f64, IndexError> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rank) = known().get(&row.host_hash) {
+            return Ok(self.ranks.share(*rank));
+        }
+        let text = segment.texts().read(row)?;
+        let rank = CrawlUrl::parse(&text.url).map_or(0, |url| self.ranks.rank(url.host()));
+        let mut known = known();
+        if known.len() < HOSTS_MAX {
+            known.insert(row.host_hash, rank);
+        }
+        Ok(self.ranks.share(rank))
+    }
 }
 
 /// A table of ranks. Rows stay on disk.

@@ -2,7 +2,7 @@
 //!
 //! - *Input:* requests over the network, for the status and details of the agent, explanations, the
 //!   last fetches and spans, the pages in another agent's archive, and the effect of `links.blocked`;
-//!   a new log filter; batches of seeds. Answers of the agent ([`AgentApi`]).
+//!   a new log filter; batches of seeds; files of ranks of hosts. Answers of the agent ([`AgentApi`]).
 //! - *Output:* responses; the URLs among the seeds, to the [`AgentApi`].
 //! - *State:* the number of running searches. For a stream of seeds: the batches that are not answered, a few at
 //!   most. For a stream of captures: its place in the archive.
@@ -11,6 +11,7 @@
 //!   ends its stream; if the agent does not answer, the status is `UNAVAILABLE`.
 
 mod query;
+mod ranks;
 mod search;
 mod service;
 mod tail;
@@ -25,6 +26,7 @@ pub use tail::TailSource;
 pub use crate::messages::SeedAnswer;
 
 use crate::messages::{ArchivedPages, BlockCount};
+use crate::storage::ranks::RankStore;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::LostArchive;
 use crivello_proto::v1;
@@ -76,6 +78,8 @@ pub trait AgentApi: Send + Sync + 'static {
     fn cluster_view(&self) -> QueryFuture<v1::ClusterView>;
     /// Returns the archive; `None` before the agent has joined.
     fn archive(&self) -> Option<TailSource>;
+    /// Returns the files of ranks of hosts; `None` before the agent has joined.
+    fn ranks(&self) -> Option<RankStore>;
     /// Returns the index of the archive, if there is one.
     fn index(&self) -> Option<Arc<dyn IndexApi>>;
     /// Returns the newest spans of followed URLs, of one trace or of all, at most `limit`.

@@ -1,7 +1,7 @@
 //! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
 use super::search::{SearchRunner, checked};
-use super::{AgentApi, HostsQuery, IndexApi, SeedAnswer, SeedBatch, Subject, tail};
+use super::{AgentApi, HostsQuery, IndexApi, SeedAnswer, SeedBatch, Subject, ranks, tail};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX, TAIL_STREAMS_MAX};
 use crate::messages::{ArchivedPages, BlockCount};
 use crivello_common::discard::Discard;
@@ -41,7 +41,10 @@ pub fn service(agent: Arc<dyn AgentApi>) -> Service {
     let permits = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
     let tail_permits = Arc::new(Semaphore::new(TAIL_STREAMS_MAX));
     let (searches, stored_pages) = (SearchRunner::new(), SearchRunner::new());
-    ControlServer::new(ControlService { agent, permits, tail_permits, searches, stored_pages })
+    let ranks_permit = Arc::new(Semaphore::new(1));
+    let service =
+        ControlService { agent, permits, tail_permits, searches, stored_pages, ranks_permit };
+    ControlServer::new(service)
         .max_decoding_message_size(SEEDS_SIZE_MAX)
         .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
 }
@@ -56,6 +59,8 @@ pub struct ControlService {
     tail_permits: Arc<Semaphore>,
     searches: SearchRunner,
     stored_pages: SearchRunner,
+    /// Permit to send ranks, for one at a time: they are received into memory.
+    ranks_permit: Arc<Semaphore>,
 }
 
 #[tonic::async_trait]
@@ -159,6 +164,19 @@ impl Control for ControlService {
         let url = request.into_inner().url;
         let call = move |index: &dyn IndexApi| index.page(&url);
         Ok(Response::new(self.stored_pages.run(self.agent.index(), call).await?))
+    }
+
+    async fn put_host_ranks(
+        &self,
+        request: Request<Streaming<v1::PutHostRanksRequest>>,
+    ) -> Answer<v1::PutHostRanksResponse> {
+        let permit = self.ranks_permit.try_acquire();
+        let _permit =
+            permit.map_err(|_| Status::resource_exhausted("other ranks are being received"))?;
+        let store = self.agent.ranks();
+        let store = store.ok_or_else(|| Status::unavailable("the agent has not joined yet"))?;
+        ranks::receive(store, request.into_inner()).await?;
+        Ok(Response::new(v1::PutHostRanksResponse {}))
     }
 
     async fn set_log_level(

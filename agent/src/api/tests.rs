@@ -1,12 +1,15 @@
 use super::*;
 use crate::messages::{ArchivedPages, BlockCount};
+use crate::storage::ranks::RankStore;
 use crivello_common::discard::Discard;
+use crivello_common::units::ByteSize;
 use crivello_common::view::LostArchive;
 use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;
 use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest, SeedResponse};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
+use crivello_ranks::{HostRanks, digest_of};
 use futures_util::future::ready;
 use futures_util::stream::{FuturesUnordered, iter, once, pending};
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -24,6 +27,7 @@ use tonic::{Code, Status, Streaming};
 #[derive(Default)]
 struct Fake {
     index: OnceLock<Arc<SlowIndex>>,
+    ranks: OnceLock<RankStore>,
     got: Mutex<Vec<String>>,
     /// Senders of pending answers; if `None`, batches are answered at once.
     held: Mutex<Option<Vec<oneshot::Sender<SeedAnswer>>>>,
@@ -33,6 +37,10 @@ struct Fake {
 impl AgentApi for Fake {
     fn archive(&self) -> Option<TailSource> {
         None
+    }
+
+    fn ranks(&self) -> Option<RankStore> {
+        self.ranks.get().cloned()
     }
 
     fn index(&self) -> Option<Arc<dyn IndexApi>> {
@@ -394,4 +402,81 @@ async fn few_searches_run_at_once_and_their_queries_are_checked() {
         index.is_free.notify_all();
     };
     assert_eq!(tokio::join!(ask(query("d")), third), (Ok(()), ()));
+}
+
+/// Sends a file in parts.
+async fn put(
+    client: &mut ControlClient<tonic::transport::Channel>,
+    (digest, length): (&str, usize),
+    bytes: &[u8],
+) -> Result<(), Status> {
+    let begin = v1::PutHostRanksRequest {
+        digest: digest.to_owned(),
+        length: length as u64,
+        ..v1::PutHostRanksRequest::default()
+    };
+    let part = |bytes: &[u8]| v1::PutHostRanksRequest {
+        bytes: bytes.to_vec().into(),
+        ..v1::PutHostRanksRequest::default()
+    };
+    let parts: Vec<_> = std::iter::once(begin).chain(bytes.chunks(700).map(part)).collect();
+    client.put_host_ranks(iter(parts)).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_whole_files_of_ranks_within_the_bound_are_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RankStore::new(dir.path(), ByteSize::kib(3));
+    let agent = Arc::<Fake>::default();
+    let (_, mut client) = serve(agent.clone()).await;
+    let file = |n: usize| {
+        let hosts: Vec<_> = (0..n).map(|i| (format!("h{i}.test"), i as f64)).collect();
+        let bytes = HostRanks::build(&hosts, 1).unwrap();
+        let digest = digest_of(&bytes);
+        (bytes, digest)
+    };
+    let (bytes, digest) = file(20);
+    let of_file = (&*digest, bytes.len());
+    let early = put(&mut client, of_file, &bytes).await.unwrap_err();
+    assert_eq!(early.code(), Code::Unavailable, "{early}");
+    agent.ranks.set(store.clone()).unwrap();
+    let (large, of_large) = file(1_000);
+    let mut damaged = bytes.clone();
+    damaged[1_234] ^= 4;
+    for (of, bytes, why) in [
+        ((&*of_large, large.len()), &*large, "state.ranks-memory=3"),
+        (of_file, &bytes[..bytes.len() - 1], "as announced"),
+        (of_file, &[&bytes[..], b"x"].concat(), "as announced"),
+        (of_file, &damaged, "checksum"),
+        ((&*of_large, bytes.len()), &bytes, "digest"),
+        (("../x", bytes.len()), &bytes, "64 hexadecimal digits"),
+    ] {
+        let refused = put(&mut client, of, bytes).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        assert!(refused.message().contains(why), "{refused}");
+    }
+    assert!(client.put_host_ranks(iter([])).await.is_err());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "a file was written");
+    put(&mut client, of_file, &bytes).await.unwrap();
+    assert!(store.load(&digest).unwrap());
+    assert_eq!(store.in_force().rank("h19.test"), 255);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_file_of_ranks_is_received_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Arc::<Fake>::default();
+    agent.ranks.set(RankStore::new(dir.path(), ByteSize::kib(3))).unwrap();
+    let (_, mut client) = serve(agent).await;
+    let mut second = client.clone();
+    let first = tokio::spawn(async move { client.put_host_ranks(pending()).await.map(drop) });
+    let refused = loop {
+        let answer = second.put_host_ranks(iter([])).await.unwrap_err();
+        if answer.code() == Code::ResourceExhausted {
+            break answer;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert!(refused.message().contains("being received"), "{refused}");
+    first.abort();
 }

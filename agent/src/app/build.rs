@@ -63,8 +63,9 @@ impl Build {
         replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, state, archive, tables } = self;
-        let CrawlState { home, disk, hasher, mut crawldb, outbox } = state;
-        let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?;
+        let CrawlState { home, disk, hasher, mut crawldb, outbox, ranks } = state;
+        let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher)?
+            .ranked(ranks.in_force().clone());
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(rules));
         let look_ups = Timer::new(clock, WORK_BUCKETS);
         // They may have changed since the state was opened.
@@ -75,6 +76,7 @@ impl Build {
         let settings = within_open_files(settings);
         let (crawl_id, totals) = (&home.identity.crawl_id, crawldb.totals().clone());
         let shared = Shared::new(&settings, clock, (crawl_id, hasher), totals, home.closed_at);
+        let shared = Shared { ranks, ..shared };
         if session.is_some() && settings.live.limits.pages_max.is_some() {
             shared.page_budget.wait();
         }

@@ -12,6 +12,7 @@ use crate::cluster::{
     Membership, Replication,
 };
 use crate::engines::heartbeat::{Heartbeat, Liveness, ViewFile};
+use crate::engines::host_ranks::HostRanksClient;
 use crate::engines::ip_leases::LeaseQueue;
 use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::engines::writer::open_archive;
@@ -24,6 +25,7 @@ use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer, PeerTrust};
 use crate::report::SeedCounts;
 use crate::storage::OpenError;
 use crate::storage::crawl_dir::{CrawlDir, DirOwner};
+use crate::storage::ranks::RankStore;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::uploads::TableMaker;
@@ -85,11 +87,13 @@ impl Crawl {
         };
         let settings = runtime.block_on(steps.settings())?;
         let opened = runtime.block_on(steps.state(&known, &settings, clock.now()))?;
-        let opened = opened.map(|dir| CrawlState::open(dir, &settings)).transpose()?;
+        let ranks = RankStore::new(&options.dir, settings.fixed.state.ranks_memory);
+        let open_state = |dir, settings: &Settings| CrawlState::open(dir, settings, ranks.clone());
+        let opened = opened.map(|dir| open_state(dir, &settings)).transpose()?;
         runtime.block_on(steps.space(&settings))?;
         let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
         let (lease_sender, lease_commands) = LeaseSender::new();
-        let inbox = Inbox { messages, ip_leases: lease_sender.clone() };
+        let inbox = Inbox { messages, ip_leases: lease_sender.clone(), ranks: ranks.clone() };
         let control = Arc::new(ControlHandler::default());
         let (views, view_in_force) = watch::channel(None);
         let trust = PeerTrust { auth: options.auth.clone(), book: Arc::default() };
@@ -118,7 +122,7 @@ impl Crawl {
                 Some(state) => state,
                 None => {
                     let dir = CrawlDir::open(&options.dir, settings, clock.now(), Some(owner))?;
-                    CrawlState::open(dir, settings)?
+                    open_state(dir, settings)?
                 }
             };
             let archive = open_archive(&state.home, &state.disk, settings)?;
@@ -205,6 +209,12 @@ impl Crawl {
             hasher: shared.hasher,
             queues: crawl.queues.clone(),
         };
+        let ranks = HostRanksClient {
+            me: id,
+            outgoing: outgoing.clone(),
+            views: views.clone(),
+            shared: shared.clone(),
+        };
         let heartbeat = Heartbeat {
             coordinator,
             id,
@@ -223,6 +233,7 @@ impl Crawl {
             auth: trust.auth,
         };
         runtime.spawn(robots.run());
+        runtime.spawn(ranks.run());
         runtime.spawn(crawl.shared.fetch_deadline.clone().watch(crawl.shared.clock));
         runtime.spawn(heartbeat.run());
         crawl.keep_runtime(runtime);

@@ -9,6 +9,7 @@ use crate::engines::seeding::{self, Seed};
 use crate::engines::writer::open_archive;
 use crate::process::links::LinkRules;
 use crate::storage::crawl_dir::CrawlDir;
+use crate::storage::ranks::RankStore;
 use crivello_common::config::Settings;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Clock;
@@ -39,7 +40,8 @@ impl Crawl {
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
         let known = known.ok_or(AgentError::SeedsCut)?;
         let runtime = fetcher_runtime()?;
-        let state = CrawlState::open((home, disk), &settings)?;
+        let ranks = RankStore::new(out, settings.fixed.state.ranks_memory);
+        let state = CrawlState::open((home, disk), &settings, ranks)?;
         let archive = open_archive(&state.home, &state.disk, &settings)?;
         let build = Build { settings, clock, state, archive, tables };
         let crawl = build.crawl(&runtime, known, None, None, |_, _| Replication::Solo)?;

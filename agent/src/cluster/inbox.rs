@@ -7,11 +7,13 @@ use crate::messages::{
     Ack, ChangeSignal, Found, HostRequest, LeaseCommand, LeaseSender, RobotsOutcome, SeedAnswer,
 };
 use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler};
+use crate::storage::ranks::RankStore;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use crossbeam::channel::{Sender, TrySendError};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -79,6 +81,8 @@ pub struct Inbox {
     pub messages: Sender<InboundMsg>,
     /// Queue of the lease task.
     pub ip_leases: LeaseSender,
+    /// Files of ranks, which other agents may read.
+    pub ranks: RankStore,
 }
 
 impl Inbox {
@@ -120,6 +124,10 @@ impl PeerHandler for Inbox {
 
     fn fetch_robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>) {
         self.ip_leases.send(LeaseCommand::PeerRobots((url, answer)));
+    }
+
+    fn host_ranks(&self, digest: &str) -> Option<PathBuf> {
+        self.ranks.file(digest)
     }
 
     fn renew_peer_lease(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>) {

@@ -269,6 +269,7 @@ impl CrawlDb {
         groups.dedup();
         let shut = self.group_rows.shut(&groups)?;
         let is_shut = |group| shut.contains(&group) || self.group_jobs.is_deleting(group);
+        let ranks = self.ranks.get();
         let mut written = Vec::with_capacity(dirty.len());
         for host in dirty {
             let Some(entry) = hosts.get_mut(host) else { continue };
@@ -277,9 +278,10 @@ impl CrawlDb {
                 entry.parked = false;
                 entry.reschedule = true;
             }
-            let place = entry.place(now).filter(|_| !is_shut(host.group));
+            let place = entry.place(now, ranks.as_deref()).filter(|_| !is_shut(host.group));
             let comes_back = entry.reschedule && !entry.on_workbench;
             entry.reschedule &= entry.on_workbench;
+            entry.reclassify = false;
             let old = std::mem::replace(&mut entry.row.scheduled, place);
             let counted = if place.is_some() { entry.row.queued } else { 0 };
             totals.own_queued += counted;

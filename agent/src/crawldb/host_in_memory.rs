@@ -2,13 +2,14 @@
 //! commit, or is touched by the current commit.
 
 use super::join::join_states;
-use crate::messages::{Finder, QueueKey, QueueKind, SchedulePlace};
+use crate::messages::{Finder, HostClass, QueueKey, QueueKind, SchedulePlace};
 use crate::storage::group_row::GroupRow;
 use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;
+use crivello_ranks::HostRanks;
 
 /// A host in memory.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub struct HostInMemory {
     pub on_workbench: bool,
     /// True if the host's key in `schedule` may be the wrong one.
     pub reschedule: bool,
+    /// True if the class in that key may be the wrong one, and nothing else.
+    pub reclassify: bool,
     /// True if the workbench may fetch only what was answered before.
     pub only_again: bool,
     /// True if the host fell due while all of its queue was in flight.
@@ -196,16 +199,25 @@ impl HostInMemory {
 
     /// Returns the place of the host in `schedule`. It is set whenever the queue is not
     /// empty, so that a restart finds the host.
-    pub fn place(&self, now: Timestamp) -> Option<SchedulePlace> {
+    pub fn place(&self, now: Timestamp, ranks: Option<&HostRanks>) -> Option<SchedulePlace> {
         let stays = self.on_workbench || !self.reschedule;
         match self.row.scheduled {
             _ if self.row.queued == 0 => None,
+            Some(place) if stays && self.reclassify => {
+                Some(SchedulePlace { class: self.class(ranks), ..place })
+            }
             Some(place) if stays => Some(place),
             _ => {
-                let class = self.row.score.class();
+                let class = self.class(ranks);
                 Some(SchedulePlace { class, at: self.row.state.next.max(now) })
             }
         }
+    }
+
+    /// Returns the class of the host by its score, and by its rank if there are ranks.
+    pub fn class(&self, ranks: Option<&HostRanks>) -> HostClass {
+        let score = self.row.score;
+        ranks.map_or(score, |ranks| score.with_rank(ranks.rank(&self.row.name))).class()
     }
 
     /// Returns true if the host is on the workbench, has pages in flight, or is being dropped.

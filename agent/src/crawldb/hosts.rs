@@ -5,6 +5,7 @@ use crate::messages::Finder;
 use crate::storage::values::HostRow;
 use crate::storage::{Database, DiskError, Family, Row, keys};
 use crivello_common::hash::{GroupHash, HostKey};
+use crivello_ranks::HostRanks;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::mem::{replace, take};
@@ -89,6 +90,16 @@ impl HostTable {
             self.dirty.push(host);
         }
         Some(f(entry))
+    }
+
+    /// Makes the next commit move a host that waits to its class by these ranks.
+    pub fn reclassify(&mut self, host: HostKey, ranks: Option<&HostRanks>) {
+        let place = |entry: &HostInMemory| entry.row.scheduled.filter(|_| !entry.on_workbench);
+        if let Some(entry) = self.get(host)
+            && place(entry).is_some_and(|place| place.class != entry.class(ranks))
+        {
+            self.change(host, |entry| entry.reclassify = true);
+        }
     }
 
     /// Number of hosts whose rows the next commit writes.

@@ -74,6 +74,7 @@ use crivello_common::metrics::Timer;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::RecrawlProgress;
+use crivello_ranks::RanksInForce;
 use crivello_recrawl::demand::DemandReport;
 use cross_submission::CrossSubmission;
 use due::DueScan;
@@ -113,6 +114,7 @@ pub struct CrawlDb {
     cross_submission: CrossSubmission,
     reorder: Reorder,
     inlinks: Inlinks,
+    ranks: RanksInForce,
     recrawl: RecrawlState,
     due: DueScan,
     host_requests: HostRequests,
@@ -164,6 +166,7 @@ impl CrawlDb {
             cross_submission: CrossSubmission::of(&settings.live),
             reorder,
             inlinks,
+            ranks: RanksInForce::default(),
             recrawl: RecrawlState::read(&disk, &settings.live.recrawl)?,
             due: DueScan::default(),
             host_requests: HostRequests::read(&disk)?,
@@ -178,6 +181,13 @@ impl CrawlDb {
     pub const fn sharing(mut self, me: AgentId) -> Self {
         self.frontier.me = Some(me);
         self.frontier.changes.enabled = true;
+        self
+    }
+
+    /// Orders hosts, and their URLs, by these ranks, too.
+    #[must_use]
+    pub fn ranked(mut self, ranks: RanksInForce) -> Self {
+        self.ranks = ranks;
         self
     }
 
@@ -353,19 +363,22 @@ impl CrawlDb {
         self.reorder.is_running()
     }
 
-    /// Brings some queued URLs to the order of `links.priority`, also when links to them were counted. Returns a
+    /// Brings some queued URLs to the order of `links.priority`, also when links to them were counted or hosts have other
+    /// ranks. Returns a
     /// commit of its own, which is applied already, or `None` if all are in order. All earlier batches must have been
     /// written, and no group may be being exported, because an export would miss rows that move to its front.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn step_reorder(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        let ranks = self.ranks.get();
+        self.reorder.follow_ranks(ranks.as_deref());
         self.reorder.follow_counts(&mut self.inlinks, now);
         if !self.is_reordering() {
             return Ok(None);
         }
         let mut batch = Batch::default();
-        let parts = (&self.group_jobs, &self.inlinks);
+        let parts = (&self.group_jobs, &self.inlinks, ranks.as_deref());
         self.reorder.step(&mut self.frontier, parts, now, &mut batch)?;
         self.finish(&mut batch, now)?;
         Ok(Some(self.scan_commit(batch)))

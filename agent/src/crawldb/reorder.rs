@@ -1,10 +1,12 @@
-//! Reordering of queued URLs after a change of `links.priority`, and while the links to them are counted: a scan of all
-//! queues in bounded steps.
+//! Reordering of queued URLs after a change of `links.priority` or of the ranks of hosts, and while the links to them are
+//! counted: a scan of all queues in bounded steps.
 //!
 //! A rule that needs more than the rows have applies to new links only, and starts no scan. URLs that are
-//! handed out and groups that are being deleted are left as they are. `meta` has the text of the rule
-//! that all rows follow, or none while a scan runs. So a scan that a restart interrupts begins again, and
+//! handed out and groups that are being deleted are left as they are. `meta` has the text of the rule and the digest of
+//! the ranks that all rows follow, or none while a scan runs. So a scan that a restart interrupts begins again, and
 //! one whose rule changed while no process ran begins at the next start.
+//!
+//! After a change of the ranks, the hosts of the rows also get their places by their new classes.
 //!
 //! With a rule that names the number of in-links, scans follow each other while counts grow. Such a scan moves URLs only
 //! forward, because counts begin anew at a start, and it pauses for much longer than it takes.
@@ -15,13 +17,16 @@ use super::inlinks::Inlinks;
 use crate::messages::{LinkKind, PRIORITY_DEFAULT, Queued};
 use crate::storage::values::decode_queued;
 use crate::storage::{Batch, Database, DiskError, Family, keys};
+use crivello_common::fields::link::LinkRecord;
 use crivello_common::fields::priority::PriorityRule;
 use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
+use crivello_ranks::HostRanks;
 use std::time::Duration;
 
-/// Key in `meta` of the text of the rule that all rows follow.
+/// Key in `meta` of the text of the rule that all rows follow; behind it, after a line feed, the digest of the ranks,
+/// if there are some.
 const META_PRIORITY: &[u8] = b"priority";
 /// Value at this key while the rows follow different rules; no text.
 const MIXED: &[u8] = &[0xff];
@@ -39,6 +44,10 @@ pub struct Reorder {
     /// Value of `links.priority`.
     text: String,
     rule: Option<PriorityRule>,
+    /// Digest of the ranks that the rows follow, or will follow after the scan; empty without ranks.
+    ranks: String,
+    /// True if the scan follows a change of the ranks.
+    is_for_ranks: bool,
     /// Key at which the scan continues; `None` when it is complete.
     at: Option<Vec<u8>>,
     /// True if the scan moves URLs only forward, because their counts have grown.
@@ -51,21 +60,46 @@ impl Reorder {
     /// Reads the state. A scan begins if the rule in the settings is not the one that all rows follow.
     pub fn read(disk: &Database, text: &str) -> Result<Self, DiskError> {
         let applied = disk.get(Family::Meta, META_PRIORITY)?.unwrap_or_default();
-        let begins = applied != text.as_bytes();
+        let Ok(applied) = String::from_utf8(applied) else {
+            // The scan that was interrupted may have been for ranks.
+            return Ok(Self { is_for_ranks: true, at: Some(Vec::new()), ..Self::begin(text) });
+        };
+        let ranks = match applied.strip_prefix(text) {
+            Some("") => Some(""),
+            Some(rest) => rest.strip_prefix('\n'),
+            None => None,
+        };
         let scan = Self::begin(text);
-        Ok(if begins { scan } else { Self { at: None, ..scan } })
+        Ok(match ranks {
+            Some(ranks) => Self { at: None, ranks: ranks.to_owned(), ..scan },
+            None => Self { is_for_ranks: true, at: Some(Vec::new()), ..scan },
+        })
     }
 
     /// Applies a new value of `links.priority`, which is valid.
     pub fn reconfigure(&mut self, text: &str) {
         if text != self.text {
-            *self = Self::begin(text);
+            let before = std::mem::replace(self, Self::begin(text));
+            self.ranks = before.ranks;
+            // A scan for ranks that is interrupted is part of this one.
+            if before.is_for_ranks {
+                (self.at, self.is_for_ranks) = (Some(Vec::new()), true);
+            }
+        }
+    }
+
+    /// Begins a scan if the ranks are not those that the rows follow.
+    pub fn follow_ranks(&mut self, ranks: Option<&HostRanks>) {
+        let digest = ranks.map(HostRanks::digest).unwrap_or_default();
+        if digest != self.ranks {
+            (self.ranks, self.is_for_ranks) = (digest.to_owned(), true);
+            (self.at, self.is_forward) = (Some(Vec::new()), false);
         }
     }
 
     fn begin(text: &str) -> Self {
         let rule = PriorityRule::compile(text).unwrap_or_default();
-        let applies = rule.as_ref().is_none_or(PriorityRule::is_of_row);
+        let applies = is_of_row(rule.as_ref());
         let at = if applies { Vec::new() } else { END.to_vec() };
         Self { text: text.to_owned(), rule, at: Some(at), ..Self::default() }
     }
@@ -91,7 +125,7 @@ impl Reorder {
     pub fn step(
         &mut self,
         frontier: &mut Frontier,
-        (jobs, inlinks): (&GroupJobs, &Inlinks),
+        (jobs, inlinks, ranks): (&GroupJobs, &Inlinks, Option<&HostRanks>),
         now: Timestamp,
         batch: &mut Batch,
     ) -> Result<(), DiskError> {
@@ -116,9 +150,13 @@ impl Reorder {
         })?;
         hosts.dedup();
         frontier.hosts.load(&hosts)?;
-        for (host, url, inlinks) in rows {
+        if self.is_for_ranks {
+            hosts.iter().for_each(|&host| frontier.hosts.reclassify(host, ranks));
+        }
+        let moves = is_of_row(self.rule.as_ref());
+        for (host, url, inlinks) in rows.into_iter().filter(|_| moves) {
             let before = url.queue_key.priority;
-            if let Some(priority) = self.priority(frontier, (host, &url), inlinks)
+            if let Some(priority) = self.priority(frontier, (host, &url), inlinks, ranks)
                 && priority != before
                 && (!self.is_forward || priority < before)
             {
@@ -132,8 +170,14 @@ impl Reorder {
             }
             return Ok(());
         }
-        let rule = if self.at.is_none() { self.text.as_bytes() } else { MIXED };
-        batch.put(Family::Meta, META_PRIORITY, rule);
+        if self.at.is_some() {
+            batch.put(Family::Meta, META_PRIORITY, MIXED);
+            return Ok(());
+        }
+        self.is_for_ranks = false;
+        let separator = if self.ranks.is_empty() { "" } else { "\n" };
+        let applied = [&*self.text, separator, &*self.ranks].concat();
+        batch.put(Family::Meta, META_PRIORITY, applied.as_bytes());
         Ok(())
     }
 
@@ -143,6 +187,7 @@ impl Reorder {
         frontier: &Frontier,
         (host, url): (HostKey, &Queued),
         inlinks: u64,
+        ranks: Option<&HostRanks>,
     ) -> Option<u8> {
         let entry = frontier.hosts.get(host)?;
         if entry.is_checked_out(url.queue_key) {
@@ -151,6 +196,16 @@ impl Reorder {
         let Some(rule) = &self.rule else { return Some(PRIORITY_DEFAULT) };
         let is_sitemap = url.kind == LinkKind::Sitemap;
         let whole = CrawlUrl::from_parts(url.origin, &entry.row.name, &url.path);
-        Some(rule.of_row(&whole, url.depth, is_sitemap, inlinks))
+        let host_rank = match rule.names_host_rank() {
+            true => ranks.map_or(0, |ranks| ranks.rank(&entry.row.name)),
+            false => 0,
+        };
+        let link = LinkRecord::seed(&whole, url.depth, is_sitemap);
+        Some(rule.priority(&LinkRecord { inlinks, host_rank, ..link }))
     }
+}
+
+/// Returns true if a rule, or none, gives queued URLs their priorities.
+fn is_of_row(rule: Option<&PriorityRule>) -> bool {
+    rule.is_none_or(PriorityRule::is_of_row)
 }

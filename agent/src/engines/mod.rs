@@ -5,6 +5,7 @@
 
 pub mod fetchers;
 pub mod heartbeat;
+pub mod host_ranks;
 pub mod ip_leases;
 pub mod parsers;
 pub mod remote_robots;

@@ -30,6 +30,7 @@ use crivello_proto::v1::{self, HoldKind};
 pub fn host_status(facts: &Facts<'_>) -> v1::HostStatus {
     let (row, workbench, state) = (facts.row, facts.workbench, facts.state());
     v1::HostStatus {
+        rank: 0,
         name: facts.name.to_owned(),
         on_disk: row.is_some(),
         in_memory: workbench.is_some(),

@@ -28,6 +28,14 @@ impl HostScore {
         Self(u16::try_from(new).unwrap_or(u16::MAX))
     }
 
+    /// Returns the mean of it and of the rank of the host, which is 0 if it is unknown.
+    #[must_use]
+    pub fn with_rank(self, rank: u8) -> Self {
+        /// What a rank of 255 counts for: as much as the best score.
+        const STEP: u16 = u16::MAX / u8::MAX as u16;
+        Self(self.0.midpoint(u16::from(rank) * STEP))
+    }
+
     /// Returns the class: one for each quarter of the scores.
     pub const fn class(self) -> HostClass {
         match self.0 >> 14 {
@@ -76,6 +84,8 @@ mod tests {
         assert_eq!(after(unknown, true, 50).class(), HostClass::First);
         let classes = [2, 3, 9, 20].map(|n| after(unknown, false, n).class());
         assert_eq!(classes, HostClass::ALL);
+        let ranked = [255, 160, 159, 32, 31, 0].map(|rank| unknown.with_rank(rank).class() as u8);
+        assert_eq!(ranked, [0, 0, 1, 1, 2, 2]);
         let lost = after(unknown, false, 1_000);
         assert!(lost.0 < 16, "{lost:?}");
         assert_eq!(after(lost, true, 30).class(), HostClass::First);

@@ -12,6 +12,7 @@ use crate::messages::{
 use crate::observe::explain::Explainer;
 use crate::observe::running_agent::RunningAgent;
 use crate::shared::snapshot::snapshot;
+use crate::storage::ranks::RankStore;
 use crate::url_tracing::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
@@ -55,6 +56,7 @@ impl AgentApi for ControlHandler {
         let state = self.status.state();
         let (view, shared) = (state.view.as_deref(), &here.shared);
         let me = view.and_then(|view| view.agent(here.id));
+        let ranks = shared.ranks.in_force().get();
         v1::StatusResponse {
             id: here.id.0,
             name: here.name.clone(),
@@ -71,6 +73,8 @@ impl AgentApi for ControlHandler {
             replication: shared.settings.cluster.replication,
             settings_revision: shared.live.in_force(),
             progress: Some(snapshot(shared)),
+            host_ranks: ranks.as_ref().map(|ranks| ranks.digest().to_owned()).unwrap_or_default(),
+            hosts_ranked: ranks.map_or(0, |ranks| ranks.n_hosts() as u64),
         }
     }
 
@@ -140,6 +144,10 @@ impl AgentApi for ControlHandler {
         let end = here.shared.archive_end.subscribe();
         let is_open = end.borrow().is_some();
         is_open.then(|| TailSource { dir: here.archive.clone(), end })
+    }
+
+    fn ranks(&self) -> Option<RankStore> {
+        self.agent().map(|here| here.shared.ranks.clone())
     }
 
     fn index(&self) -> Option<Arc<dyn IndexApi>> {

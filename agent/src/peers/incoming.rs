@@ -4,7 +4,7 @@
 use super::envelope::envelope;
 use super::packet::{Body, Lane};
 use super::trust::PeerTrust;
-use super::{ip_leases, robots};
+use super::{ip_leases, ranks, robots};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::{Ack, LeaseBatch, RobotsOutcome};
 use crivello_common::certificate_id::CertificateId;
@@ -26,6 +26,7 @@ use prost::Message as _;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -71,6 +72,8 @@ pub trait PeerHandler: Send + Sync + 'static {
     /// Handles a request for a robots.txt of a host in one of this agent's groups, with one fetch.
     /// Dropping the sender reports the robots.txt as unreachable.
     fn fetch_robots(&self, url: CrawlUrl, outcome: oneshot::Sender<RobotsOutcome>);
+    /// Returns the file of ranks of hosts with this digest, if it is here.
+    fn host_ranks(&self, digest: &str) -> Option<PathBuf>;
     /// Handles a request for a peer lease: `from` must not be declared dead while it holds.
     fn renew_peer_lease(&self, from: AgentId, epoch: u64, ack: oneshot::Sender<Ack>);
 }
@@ -378,6 +381,7 @@ impl Stream {
 #[tonic::async_trait]
 impl Peer for PeerService {
     type SendStream = BoxStream<'static, Result<v1::Acknowledgement, Status>>;
+    type HostRanksStream = BoxStream<'static, Result<v1::HostRanksResponse, Status>>;
 
     async fn send(
         &self,
@@ -434,5 +438,21 @@ impl Peer for PeerService {
         self.handler.fetch_robots(robots::parse_url(&request.url)?, outcome);
         let outcome = fetched.await.unwrap_or(RobotsOutcome::Unreachable);
         Ok(Response::new(robots::to_wire(&outcome)))
+    }
+
+    async fn host_ranks(
+        &self,
+        request: Request<v1::HostRanksRequest>,
+    ) -> Result<Response<Self::HostRanksStream>, Status> {
+        let certificate = certificate_of(&request);
+        let request = request.into_inner();
+        let sender = AgentId(envelope(request.envelope)?.sender);
+        self.check_sender(sender, certificate)?;
+        if !self.views.borrow().as_ref().is_some_and(|view| view.is_alive(sender)) {
+            return Err(Status::failed_precondition("the sender is not alive in this view"));
+        }
+        let path = self.handler.host_ranks(&request.digest);
+        let path = path.ok_or_else(|| Status::not_found("has no such ranks"))?;
+        Ok(Response::new(ranks::stream(&path).await?.boxed()))
     }
 }

@@ -1,5 +1,5 @@
 //! The transport between agents: packets of facts, rows and ownership messages on ordered streams,
-//! and single calls for peer leases, IP leases and robots.txt files.
+//! and single calls for peer leases, IP leases, robots.txt files and files of ranks.
 //!
 //! - *Input:* bodies of packets for an agent of the view; packets of other agents.
 //! - *Output:* acknowledgements ([`PeerEvent`]); the packets of others, to a [`PeerHandler`].
@@ -26,6 +26,7 @@ mod outgoing;
 mod packet;
 mod peer_stream;
 mod queue;
+mod ranks;
 mod robots;
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Error;
-use tonic::{Response, Status};
+use tonic::{Response, Status, Streaming};
 
 /// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -259,6 +259,24 @@ impl Outgoing {
         let outcome = robots::from_wire(response.into_inner());
         let outcome = outcome.map_err(|error| Status::internal(error.to_string()))?;
         outcome.ok_or_else(|| Status::failed_precondition("the agent is in another epoch"))
+    }
+
+    /// Requests a file of ranks of hosts. Returns its length, and its parts.
+    ///
+    /// # Errors
+    /// The other agent cannot be reached, or lacks the file.
+    pub async fn host_ranks(
+        &self,
+        to: AgentId,
+        digest: &str,
+    ) -> Result<(u64, Streaming<v1::HostRanksResponse>), Status> {
+        let (channel, epoch) = self.call_channel(to)?;
+        let digest = digest.to_owned();
+        let request = v1::HostRanksRequest { envelope: self.envelope(epoch, 0), digest };
+        let mut parts = client(channel).host_ranks(request).await?.into_inner();
+        let begin = parts.message().await?;
+        let begin = begin.ok_or_else(|| Status::internal("an empty response"))?;
+        Ok((begin.length, parts))
     }
 
     fn envelope(&self, epoch: u64, id: u64) -> Option<v1::Envelope> {

@@ -342,6 +342,7 @@ impl ResponseProcessor {
         let media = media_type(&response.headers);
         let record = PageRecord {
             url: &fetched.url,
+            host_rank: rules.host_rank(fetched.url.host()),
             depth: parent.depth,
             status: response.status,
             media: &media,

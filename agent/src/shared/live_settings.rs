@@ -45,6 +45,8 @@ pub struct LiveSettings {
     pub min_host_delay: MinHostDelay,
     /// Notifies the task that reports the page quota when there are new settings.
     pub changed: Notify,
+    /// Notifies the task that takes over ranks of hosts when there are new settings.
+    pub ranks_changed: Notify,
     /// Counts of dropped hosts and URLs for each block entry, as of the writer's last turn.
     pub blocks: Mutex<Vec<BlockCount>>,
 }
@@ -59,6 +61,7 @@ impl LiveSettings {
             block_and_pause_list: BlockAndPauseList::of(live),
             min_host_delay: MinHostDelay::of(live),
             changed: Notify::new(),
+            ranks_changed: Notify::new(),
             blocks: Mutex::default(),
         }
     }
@@ -93,6 +96,7 @@ impl LiveSettings {
         self.min_host_delay.replace(&live);
         self.latest.store(Arc::new(SettingsRevision { revision, live }));
         self.changed.notify_one();
+        self.ranks_changed.notify_one();
     }
 
     /// Returns settings that the crawl database must apply.

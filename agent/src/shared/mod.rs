@@ -13,6 +13,7 @@ pub mod snapshot;
 pub mod status;
 
 use crate::crawldb::{SieveCounts, Totals};
+use crate::storage::ranks::RankStore;
 use crate::url_tracing::Tracer;
 use crivello_archive::ArchivePosition;
 use crivello_common::config::{Fixed, RecrawlPolicy, Settings};
@@ -62,6 +63,8 @@ pub struct Shared {
     pub archive_end: Arc<watch::Sender<Option<ArchivePosition>>>,
     /// Copies of the archive in an object store.
     pub uploads: watch::Sender<UploadStatus>,
+    /// Ranks of hosts.
+    pub ranks: RankStore,
 }
 
 impl Shared {
@@ -92,6 +95,7 @@ impl Shared {
             tracer: Tracer::new(crawl_id, hasher, &settings.fixed.telemetry, now).into(),
             archive_end: Arc::default(),
             uploads: watch::Sender::default(),
+            ranks: RankStore::default(),
             settings: settings.fixed.clone().into(),
         }
     }

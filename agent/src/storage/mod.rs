@@ -39,6 +39,7 @@ pub mod keys;
 mod lock;
 pub mod near;
 mod outbox;
+pub mod ranks;
 pub mod values;
 
 pub use batch::Batch;

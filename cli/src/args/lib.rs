@@ -376,6 +376,9 @@ pub struct CheckExpressionArgs {
     /// Number of pages with a link to each URL (`url.inlinks`).
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub inlinks: u64,
+    /// Rank of the host (`host.rank`).
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub host_rank: u8,
     /// The links, or all links of the page, have `nofollow`.
     #[arg(long)]
     pub nofollow: bool,

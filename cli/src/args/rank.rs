@@ -1,5 +1,6 @@
 //! Arguments of `crivello rank`.
 
+use crate::cluster::CoordinatorUrl;
 use crate::graph::LevelArgs;
 use clap::{Subcommand, ValueEnum};
 use crivello_common::units::ByteSize;
@@ -21,6 +22,20 @@ pub enum RankCommand {
     Eigenvector(EigenvectorArgs),
     /// Number of predecessors.
     Indegree(IndegreeArgs),
+    /// Send ranks of hosts, as `--out` writes them, to all agents of a crawl, which use them at once: `host.rank` in
+    /// `links.priority` and `recrawl.weight`, the order of hosts, static ranks of searches.
+    Feed(FeedArgs),
+}
+
+/// Arguments of a feed.
+#[derive(Debug, clap::Args)]
+pub struct FeedArgs {
+    /// Table of hosts: score, tab, name on each line.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
 }
 
 /// Arguments of all ranks.
@@ -41,6 +56,12 @@ pub struct RankArgs {
     /// Write the distribution of scores to this file.
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
+    /// Send the ranks of all hosts to the agents of a running crawl, which use them at once (`crivello rank feed`).
+    #[arg(long, conflicts_with = "pages")]
+    pub feed: bool,
+    /// Crawl of --feed.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
     /// Maximum memory.
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     pub memory: ByteSize,

@@ -7,11 +7,14 @@ use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::Agent;
-use crivello_proto::agents::{AgentClients, Answer, Client, Listing, Scope, ask_all};
+use crivello_proto::agents::{
+    AgentClients, Answer, Client, Listing, Scope, ask_all, send_host_ranks,
+};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
+use tonic::codegen::Bytes;
 use tonic::{Response, Status};
 
 /// Maximum wait for agents to use new settings. Slower agents are named.
@@ -65,10 +68,47 @@ impl SettingsClient {
     /// # Errors
     /// Fails if the coordinator does not respond.
     pub async fn wait(&mut self, revision: u64) -> Result<Exit, CliError> {
+        let in_force = |status: &v1::StatusResponse| status.settings_revision;
+        self.wait_until(|status| match in_force(status) {
+            used if used >= revision => None,
+            used => Some(format!("is at revision {used}")),
+        })
+        .await
+    }
+
+    /// Waits as [`Self::wait`] does until every live agent uses the ranks of hosts with this digest.
+    ///
+    /// # Errors
+    /// Fails if the coordinator does not respond.
+    pub async fn wait_for_ranks(&mut self, digest: &str) -> Result<Exit, CliError> {
+        self.wait_until(|status| {
+            (status.host_ranks != digest).then(|| "has not these ranks yet".to_owned())
+        })
+        .await
+    }
+
+    /// Sends a file of ranks of hosts to all live agents.
+    ///
+    /// # Errors
+    /// Fails if the coordinator does not respond.
+    pub async fn send_host_ranks(
+        &mut self,
+        digest: &str,
+        file: Bytes,
+    ) -> Result<Vec<(Agent, Answer<()>)>, CliError> {
+        let view = list(&mut self.client).await?.view;
+        Ok(send_host_ranks(&self.agents, &view, digest, file).await)
+    }
+
+    /// Waits up to ten seconds until `lacks` returns for no live agent what it lacks.
+    async fn wait_until(
+        &mut self,
+        lacks: impl Fn(&v1::StatusResponse) -> Option<String>,
+    ) -> Result<Exit, CliError> {
         loop {
             let listing = list(&mut self.client).await?;
             let answers = query_statuses(&self.agents, &listing).await;
-            let behind = behind(&listing, &answers, revision);
+            let behind = behind(&listing, &answers, &lacks);
             let waited = self.clock.now().since(self.began);
             if behind.is_empty() {
                 screen::print_line(&match format::plural(answers.len() as u64, "agent") {
@@ -125,14 +165,15 @@ impl SettingsClient {
     }
 }
 
-/// Returns the agents that do not use a revision yet, with the reason.
-fn behind(listing: &Listing, answers: &AgentStatuses, revision: u64) -> Vec<String> {
+/// Returns the agents that lack something, and what.
+fn behind(
+    listing: &Listing,
+    answers: &AgentStatuses,
+    lacks: impl Fn(&v1::StatusResponse) -> Option<String>,
+) -> Vec<String> {
     let name = |id| listing.view.agent(id).map_or_else(String::new, |agent| agent.name.clone());
     let behind = answers.iter().filter_map(|(&id, answer)| match answer {
-        Ok((status, _)) if status.settings_revision >= revision => None,
-        Ok((status, _)) => {
-            Some(format!("{} is at revision {}", name(id), status.settings_revision))
-        }
+        Ok((status, _)) => lacks(status).map(|what| format!("{} {what}", name(id))),
         Err(why) => Some(format!("{} {why}", name(id))),
     });
     behind.collect()

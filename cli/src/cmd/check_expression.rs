@@ -121,8 +121,8 @@ fn link<'a>(
     parent: Option<&'a CrawlUrl>,
 ) -> LinkRecord<'a> {
     let Some(parent) = parent else {
-        let (inlinks, nofollow) = (args.inlinks, args.nofollow);
-        return LinkRecord { inlinks, nofollow, ..LinkRecord::seed(url, 0, false) };
+        let (inlinks, host_rank, nofollow) = (args.inlinks, args.host_rank, args.nofollow);
+        return LinkRecord { inlinks, host_rank, nofollow, ..LinkRecord::seed(url, 0, false) };
     };
     let parent = ParentRecord {
         url: parent,
@@ -135,6 +135,7 @@ fn link<'a>(
     let depth = args.depth.saturating_add(1);
     LinkRecord {
         inlinks: args.inlinks,
+        host_rank: args.host_rank,
         kind: &args.kind,
         nofollow: args.nofollow,
         parent: Some(parent),
@@ -146,6 +147,7 @@ fn page<'a>(args: &'a CheckExpressionArgs, url: &'a CrawlUrl) -> PageRecord<'a> 
     let page = &args.page;
     PageRecord {
         url,
+        host_rank: args.host_rank,
         depth: args.depth,
         status: page.status,
         media: &page.media,

@@ -137,10 +137,11 @@ fn table(report: &StatusReport) -> String {
     let by_status = status_line(&report.answers).unwrap_or_default();
     let recrawl = recrawl_line(&report.answers).unwrap_or_default();
     let uploads = uploads_line(&report.answers).unwrap_or_default();
+    let ranks = ranks_line(&report.answers).unwrap_or_default();
     let obstacles = report.listing.obstacle_texts().into_iter();
     let obstacles: String = obstacles.map(|obstacle| format!("{}\n", obstacle.text)).collect();
     format!(
-        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{by_status}{recrawl}{uploads}{obstacles}",
+        "crawl {crawl}, {run}, epoch {epoch}{left}\n{}{by_status}{recrawl}{uploads}{ranks}{obstacles}",
         format::table(&rows)
     )
 }
@@ -208,6 +209,26 @@ fn uploads_line(answers: &AgentStatuses) -> Option<String> {
     })
 }
 
+/// Returns a line about the ranks of hosts in force, if there are some.
+fn ranks_line(answers: &AgentStatuses) -> Option<String> {
+    let mut agents = BTreeMap::<_, u64>::new();
+    for (status, _) in answers.values().flatten() {
+        *agents.entry((&status.host_ranks, status.hosts_ranked)).or_default() += 1;
+    }
+    let feeds = agents.iter().filter(|((digest, _), _)| !digest.is_empty());
+    let feeds: Vec<String> = feeds
+        .map(|((digest, hosts), n)| {
+            let name = digest.get(..12).unwrap_or(digest);
+            format!(
+                "{} ({name}) with {}",
+                format::plural(*hosts, "host"),
+                format::plural(*n, "agent")
+            )
+        })
+        .collect();
+    (!feeds.is_empty()).then(|| format!("ranks of hosts: {}\n", feeds.join("; ")))
+}
+
 fn as_json(report: &StatusReport) -> String {
     let view = &report.listing.view;
     let agents: Vec<Value> = view.agents.iter().map(|agent| with_status(report, agent)).collect();
@@ -253,6 +274,8 @@ fn with_status(report: &StatusReport, agent: &Agent) -> Value {
             value["hosts_paused"] = json!(progress.hosts_paused);
             value["visits"] = json!(progress.visits);
             value["pace"] = json!(bottleneck::words(progress));
+            value["host_ranks"] = json!(status.host_ranks);
+            value["hosts_ranked"] = json!(status.hosts_ranked);
             value["recrawl"] = json!(progress.recrawl);
             value["uploads"] = json!(progress.uploads);
         }
@@ -322,6 +345,18 @@ c      dead    -      -        -       -      -        -        -       -       
             progress.pages_left = Some(4_321);
         }
         assert!(table(&limited).starts_with("crawl c0ffee, running, epoch 7, 4,321 pages left\n"));
+    }
+
+    #[test]
+    fn a_line_names_the_ranks_in_force() {
+        let mut report = report();
+        assert_eq!(ranks_line(&report.answers), None);
+        if let Some(Ok((status, _))) = report.answers.get_mut(&AgentId(0)) {
+            (status.host_ranks, status.hosts_ranked) = ("ab".repeat(32), 1_234);
+        }
+        let line = "ranks of hosts: 1,234 hosts (abababababab) with 1 agent\n";
+        assert_eq!(ranks_line(&report.answers).as_deref(), Some(line));
+        assert!(table(&report).ends_with(line));
     }
 
     #[test]

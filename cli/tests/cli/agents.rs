@@ -10,6 +10,7 @@ use crivello_agent::messages::{Ack, ArchivedPages, RobotsOutcome};
 use crivello_agent::peers::{
     Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer, PeerTrust,
 };
+use crivello_agent::storage::ranks::RankStore;
 use crivello_common::discard::Discard;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::write;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
@@ -42,6 +43,10 @@ struct FakeAgent {
 
 impl AgentApi for FakeAgent {
     fn archive(&self) -> Option<TailSource> {
+        None
+    }
+
+    fn ranks(&self) -> Option<RankStore> {
         None
     }
 
@@ -114,6 +119,10 @@ impl PeerHandler for NoPeers {
     }
     fn on_ip_leases(&self, _: AgentId, _: u64, _: LeaseBatch, _: oneshot::Sender<Ack>) {}
     fn fetch_robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsOutcome>) {}
+    fn host_ranks(&self, _: &str) -> Option<PathBuf> {
+        None
+    }
+
     fn renew_peer_lease(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
 }
 

@@ -229,6 +229,15 @@ pub(super) fn priority(text: &str) -> Result<(), String> {
     crate::fields::priority::PriorityRule::compile(text).map(drop)
 }
 
+/// Checks that a text is empty or a SHA-256 digest in lower-case hexadecimal digits.
+pub(super) fn digest(text: &str) -> Result<(), String> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if text.is_empty() || text.len() == 64 && text.bytes().all(is_digit) {
+        return Ok(());
+    }
+    Err(format!("{text:?} is not a digest: 64 digits from 0 to f; `crivello rank --feed` sets it"))
+}
+
 /// Checks that a text is empty or a rule of what is done with pages.
 pub(super) fn keep(text: &str) -> Result<(), String> {
     crate::fields::page::KeepRule::compile(text).map(drop)

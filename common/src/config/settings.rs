@@ -262,8 +262,11 @@ settings! {
         /// : 128`, or one of `breadth-first`, `short-first`, `off-site-first` and
         /// `good-parents-first`. URLs of one number are fetched in the order in which they were found;
         /// if empty, all are. A change also reorders what is queued, if the expression names only
-        /// `url.…`, `link.depth` and `link.sitemap`.
+        /// `url.…`, `link.depth`, `link.sitemap` and `host.rank`.
         priority: String = String::new(), must names::priority;
+        /// Digest of the ranks of hosts that all agents use; `crivello rank --feed` sets it (docs/graph.md).
+        /// Agents fetch the file from each other. If empty, no host has a rank.
+        host_ranks: String = String::new(), must names::digest;
         /// Blocked hosts: `example.com` is one host, `*.example.com` is the host and all hosts below
         /// it, an address or a network is all hosts at these addresses. Links to blocked hosts are
         /// discarded, and their queued URLs are dropped for good.
@@ -422,6 +425,9 @@ settings! {
         /// million URLs; links to others are not counted then.
         inlinks_memory: ByteSize = ByteSize::mib(32),
             must between(ByteSize::mib(1), ByteSize::gib(1024));
+        /// Maximum size of a file of ranks of hosts (`links.host-ranks`): 4.4 bytes a host. It is held in memory, and
+        /// a new one beside it while it is received.
+        ranks_memory: ByteSize = ByteSize::mib(64), must between(ByteSize::kib(4), ByteSize::gib(4));
         /// Block cache of RocksDB.
         block_cache: ByteSize = ByteSize::mib(64), must at_least(ByteSize::mib(1));
         /// Write buffers of RocksDB in total.

@@ -28,6 +28,8 @@ pub struct LinkRecord<'a> {
     pub url: &'a CrawlUrl,
     /// Number of pages with a link to it, as far as they are counted; 1 when a link is judged.
     pub inlinks: u64,
+    /// Rank of its host, 1 to 255; 0 if it is unknown, or if no rule asks for it.
+    pub host_rank: u8,
     /// Number of links from a seed.
     pub depth: u16,
     /// True if the target is a sitemap.
@@ -61,7 +63,16 @@ impl<'a> LinkRecord<'a> {
     /// Returns a URL that a person asks for, or of which no more is known, `depth` links from a seed.
     #[must_use]
     pub const fn seed(url: &'a CrawlUrl, depth: u16, is_sitemap: bool) -> Self {
-        Self { url, inlinks: 1, depth, is_sitemap, kind: "seed", nofollow: false, parent: None }
+        Self {
+            url,
+            inlinks: 1,
+            host_rank: 0,
+            depth,
+            is_sitemap,
+            kind: "seed",
+            nofollow: false,
+            parent: None,
+        }
     }
 
     fn is_same(&self, part: fn(&CrawlUrl) -> &str) -> bool {
@@ -76,6 +87,8 @@ impl<'a> LinkRecord<'a> {
 fields! { LinkRecord:
     "url.inlinks" Int |link| i64::try_from(link.inlinks).unwrap_or(i64::MAX),
         "Number of times that a link to it was found, about; only in `links.priority`.";
+    "host.rank" Int |link| link.host_rank.into(),
+        "Rank of its host by `crivello rank --feed`, 1 to 255, greater ones are better; 0 if it has none. Only in `links.priority`.";
     "link.depth" Int |link| link.depth.into(),
         "Number of links from a seed; 0 for a seed.";
     "link.sitemap" Bool |link| link.is_sitemap,
@@ -118,18 +131,20 @@ pub fn compile_condition(text: &str) -> Result<Option<Expression>, String> {
     }
     let compiled = Expression::compile(text, FIELDS, ValueType::Bool);
     let compiled = compiled.map_err(|error| error.to_string())?;
-    if names_inlinks(&compiled) {
-        return Err(format!("{INLINKS} is known only to links.priority"));
+    if let Some(field) = [INLINKS, HOST_RANK].into_iter().find(|field| names(&compiled, field)) {
+        return Err(format!("{field} is known only to links.priority"));
     }
     Ok(Some(compiled))
 }
 
 /// Field that only the agent that owns a URL knows.
-const INLINKS: &str = "url.inlinks";
+pub(super) const INLINKS: &str = "url.inlinks";
+/// Field that changes with each feed of ranks.
+pub(super) const HOST_RANK: &str = "host.rank";
 
-/// Returns true if an expression over [`FIELDS`] names the number of in-links.
-pub(super) fn names_inlinks(expression: &Expression) -> bool {
-    expression.fields_used().iter().any(|&index| FIELDS[index].name == INLINKS)
+/// Returns true if an expression over [`FIELDS`] names a field.
+pub(super) fn names(expression: &Expression, field: &str) -> bool {
+    expression.fields_used().iter().any(|&index| FIELDS[index].name == field)
 }
 
 #[cfg(test)]
@@ -150,6 +165,7 @@ mod tests {
         let link = LinkRecord {
             url: &url,
             inlinks: 7,
+            host_rank: 200,
             depth: 3,
             is_sitemap: false,
             kind: "anchor",
@@ -168,6 +184,7 @@ mod tests {
             ("url.path_depth", "2", true),
             ("url.length", "35", true),
             ("url.inlinks", "7", false),
+            ("host.rank", "200", false),
             ("link.depth", "3", false),
             ("link.sitemap", "false", true),
             ("link.kind", r#""anchor""#, false),
@@ -200,6 +217,7 @@ mod tests {
             ("link.depth < ", "column "),
             ("url.path.matches(\"(\")", "column "),
             ("url.inlinks > 1", "only to links.priority"),
+            ("host.rank > 1", "only to links.priority"),
         ] {
             let error = compile_condition(text).map(|_| ()).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -10,6 +10,8 @@ use crivello_expressions::{EvalError, Expression, Field, FieldReader, FieldValue
 pub struct PageRecord<'a> {
     /// Its URL.
     pub url: &'a CrawlUrl,
+    /// Rank of its host, 1 to 255; 0 if it is unknown.
+    pub host_rank: u8,
     /// Number of links from a seed.
     pub depth: u16,
     /// HTTP status.
@@ -41,6 +43,8 @@ pub struct PageRecord<'a> {
 }
 
 fields! { PageRecord:
+    "host.rank" Int |page| page.host_rank.into(),
+        "Rank of its host by `crivello rank --feed`, 1 to 255, greater ones are better; 0 if it has none.";
     "page.depth" Int |page| page.depth.into(),
         "Number of links from a seed; 0 for a seed.";
     "page.status" Int |page| page.status.into(),
@@ -129,6 +133,7 @@ mod tests {
         let url = CrawlUrl::parse("http://www.a.co.uk/x?q").unwrap();
         let page = PageRecord {
             url: &url,
+            host_rank: 9,
             depth: 3,
             status: 404,
             media: "text/html",
@@ -154,6 +159,7 @@ mod tests {
             ("url.query", r#""q""#),
             ("url.path_depth", "1"),
             ("url.length", "22"),
+            ("host.rank", "9"),
             ("page.depth", "3"),
             ("page.status", "404"),
             ("page.media", r#""text/html""#),

@@ -1,7 +1,6 @@
 //! Priorities of links: `links.priority`.
 
-use super::link::{FIELDS, LinkRecord, names_inlinks};
-use crate::url::CrawlUrl;
+use super::link::{FIELDS, HOST_RANK, INLINKS, LinkRecord, names};
 use crivello_expressions::{Expression, ValueType};
 
 /// Priority of a URL for which no expression decides.
@@ -16,10 +15,11 @@ pub const PRESETS: &[(&str, &str)] = &[
     ("off-site-first", "link.same_domain ? 160 : 96"),
     ("good-parents-first", "parent.status == 200 && parent.text_length > 500 ? 96 : 160"),
     ("most-linked-first", "url.inlinks < 128 ? 128 - url.inlinks : 0"),
+    ("ranked-hosts-first", "255 - host.rank"),
 ];
 
 /// Fields that follow from the row of a queued URL; so do those of the URL.
-const OF_ROW: [&str; 2] = ["link.depth", "link.sitemap"];
+const OF_ROW: [&str; 3] = ["link.depth", "link.sitemap", HOST_RANK];
 
 /// A compiled value of `links.priority`.
 #[derive(Clone, Debug)]
@@ -27,6 +27,7 @@ pub struct PriorityRule {
     expression: Expression,
     is_of_row: bool,
     counts_inlinks: bool,
+    names_host_rank: bool,
 }
 
 impl PriorityRule {
@@ -48,13 +49,14 @@ impl PriorityRule {
             let name = FIELDS[index].name;
             name.starts_with("url.") || OF_ROW.contains(&name)
         });
-        let counts_inlinks = names_inlinks(&expression);
+        let counts_inlinks = names(&expression, INLINKS);
         if counts_inlinks && !is_of_row {
             return Err("url.inlinks changes while a URL is queued: name only fields that it keeps beside it, \
-                        url.…, link.depth and link.sitemap"
+                        url.…, link.depth, link.sitemap and host.rank"
                 .to_owned());
         }
-        Ok(Some(Self { expression, is_of_row, counts_inlinks }))
+        let names_host_rank = names(&expression, HOST_RANK);
+        Ok(Some(Self { expression, is_of_row, counts_inlinks, names_host_rank }))
     }
 
     /// Returns the priority of a link: the value of the expression, but at least 0 and at most 254, or
@@ -79,9 +81,9 @@ impl PriorityRule {
         self.counts_inlinks
     }
 
-    /// Returns the priority of a queued URL, by the fields that its row has, and the number of links to it.
-    pub fn of_row(&self, url: &CrawlUrl, depth: u16, is_sitemap: bool, inlinks: u64) -> u8 {
-        self.priority(&LinkRecord { inlinks, ..LinkRecord::seed(url, depth, is_sitemap) })
+    /// Returns true if the expression names the rank of the host.
+    pub const fn names_host_rank(&self) -> bool {
+        self.names_host_rank
     }
 }
 
@@ -89,6 +91,7 @@ impl PriorityRule {
 mod tests {
     use super::super::link::ParentRecord;
     use super::*;
+    use crate::url::CrawlUrl;
 
     fn rule(text: &str) -> PriorityRule {
         PriorityRule::compile(text).unwrap().unwrap()
@@ -107,8 +110,11 @@ mod tests {
             ("url.path_depth * 10", 20),
             ("url.inlinks", 2),
             ("most-linked-first", 126),
+            ("ranked-hosts-first", 245),
         ] {
-            assert_eq!(rule(text).of_row(&url, 3, false, 2), priority, "{text}");
+            let (inlinks, host_rank) = (2, 10);
+            let link = LinkRecord { inlinks, host_rank, ..LinkRecord::seed(&url, 3, false) };
+            assert_eq!(rule(text).priority(&link), priority, "{text}");
         }
         assert!(PriorityRule::compile(" ").unwrap().is_none());
         assert!(PriorityRule::compile("url.host").is_err());
@@ -131,6 +137,7 @@ mod tests {
             ("off-site-first", LinkRecord { url: &far, ..link }, link),
             ("good-parents-first", link, LinkRecord { parent: poor, ..link }),
             ("most-linked-first", LinkRecord { inlinks: 2, ..link }, link),
+            ("ranked-hosts-first", LinkRecord { host_rank: 2, ..link }, link),
         ];
         assert!(pairs.iter().map(|(name, ..)| *name).eq(PRESETS.iter().map(|(name, _)| *name)));
         for (name, first, second) in pairs {
@@ -147,12 +154,14 @@ mod tests {
             ("short-first", true),
             ("link.sitemap ? 1 : 2", true),
             ("most-linked-first", true),
+            ("ranked-hosts-first", true),
             ("off-site-first", false),
             ("good-parents-first", false),
             ("link.nofollow ? url.length : 2", false),
         ] {
             assert_eq!(rule(text).is_of_row(), is_of_row, "{text}");
             assert_eq!(rule(text).counts_inlinks(), text == "most-linked-first");
+            assert_eq!(rule(text).names_host_rank(), text == "ranked-hosts-first");
         }
         let error = PriorityRule::compile("url.inlinks + parent.links").unwrap_err();
         assert!(error.starts_with("url.inlinks changes"), "{error}");

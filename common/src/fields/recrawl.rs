@@ -85,6 +85,7 @@ mod tests {
     fn page(url: &CrawlUrl) -> PageRecord<'_> {
         PageRecord {
             url,
+            host_rank: 40,
             depth: 2,
             status: 200,
             media: "text/html",
@@ -135,6 +136,7 @@ mod tests {
         for (text, weight) in [
             ("2.5", Some(2.5)),
             ("page.depth + 1", Some(3.0)),
+            ("host.rank / 10", Some(4.0)),
             ("0", Some(0.0)),
             ("-1.0", Some(0.0)),
             ("1.0 / 0.0", None),

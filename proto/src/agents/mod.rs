@@ -5,6 +5,7 @@ mod archived;
 mod call_error;
 mod explain;
 mod listing;
+mod ranks;
 mod search;
 mod status;
 mod sums;
@@ -14,6 +15,7 @@ pub use archived::{ArchivedCount, archived_only_by, sum_archived};
 pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
 pub use listing::{Listing, ObstacleText};
+pub use ranks::send_host_ranks;
 pub use search::{
     AgentHit, ClusterResults, PREFIXES_MAX, prefix_words, search_agents, stored_page,
 };

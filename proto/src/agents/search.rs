@@ -102,8 +102,13 @@ async fn attempt(
     .await;
     let (mut generations, mut silent) = (BTreeMap::new(), Vec::new());
     let mut sums = Sums::default();
+    let ranks = most_common_ranks(statistics.iter().filter_map(|(_, answer)| answer.as_ref().ok()));
     for (agent, answer) in statistics {
         match answer {
+            Ok(answer) if query.rank_weight > 0.0 && has_other_ranks(&answer, &ranks) => {
+                let why = "has not the ranks of hosts that most agents use: search again";
+                silent.push((agent, AgentCallError::Changed(why.to_owned())));
+            }
             Ok(answer) => {
                 generations.insert(agent.id, answer.generation);
                 sums.add(answer);
@@ -137,6 +142,23 @@ async fn attempt(
         }
     }
     ClusterResults { silent, ..merge(answered, query.limit as usize) }
+}
+
+/// Returns the digest of the ranks that most agents with pages use: scores by different ranks cannot be compared.
+fn most_common_ranks<'a>(
+    answers: impl Iterator<Item = &'a v1::SearchStatisticsResponse>,
+) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for answer in answers.filter(|answer| answer.documents > 0) {
+        *counts.entry(&answer.host_ranks).or_default() += 1;
+    }
+    // Of equally common ones, some are better than none.
+    let most = counts.into_iter().max_by_key(|(digest, n)| (*n, *digest));
+    most.map(|(digest, _)| digest.to_owned()).unwrap_or_default()
+}
+
+fn has_other_ranks(answer: &v1::SearchStatisticsResponse, ranks: &str) -> bool {
+    answer.documents > 0 && answer.host_ranks != ranks
 }
 
 /// Statistics that are added up.
@@ -184,6 +206,7 @@ impl Sums {
             languages: self.languages.into_iter().collect(),
             terms: self.terms.into_iter().map(term).collect(),
             prefixes: self.prefixes.into_iter().map(prefix).collect(),
+            host_ranks: String::new(),
         }
     }
 }
@@ -281,6 +304,26 @@ mod tests {
         let merged = merge(vec![(agent(1), response(hits))], 2);
         let scores: Vec<f64> = merged.hits.iter().map(|of| of.hit.score).collect();
         assert_eq!(scores, [2.0, 1.0]);
+    }
+
+    #[test]
+    fn agents_with_pages_agree_on_ranks() {
+        let of = |documents, ranks: &str| v1::SearchStatisticsResponse {
+            documents,
+            host_ranks: ranks.to_owned(),
+            ..v1::SearchStatisticsResponse::default()
+        };
+        for (answers, common) in [
+            (vec![of(1, "a"), of(2, "b"), of(3, "a")], "a"),
+            (vec![of(1, ""), of(2, "b")], "b"),
+            (vec![of(0, "c"), of(0, "c"), of(2, "")], ""),
+            (vec![], ""),
+        ] {
+            assert_eq!(most_common_ranks(answers.iter()), common);
+            let others = answers.iter().filter(|answer| has_other_ranks(answer, common)).count();
+            let with_pages = answers.iter().filter(|answer| answer.documents > 0);
+            assert_eq!(others, with_pages.filter(|answer| answer.host_ranks != common).count());
+        }
     }
 
     #[test]

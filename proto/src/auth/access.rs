@@ -194,7 +194,7 @@ mod tests {
             assert_eq!(access.check(call, Some(&read)), Ok(()), "{call}");
             assert_eq!(access.check(call, Some(&order)), Ok(()), "{call}");
         }
-        for call in ["Seed", "SetLogLevel", "New"] {
+        for call in ["Seed", "PutHostRanks", "SetLogLevel", "New"] {
             assert_eq!(access.check(call, Some(&order)), Ok(()), "{call}");
             assert!(access.check(call, Some(&read)).is_err(), "{call}");
         }

@@ -257,6 +257,9 @@ impl HostStatus {
         }
         let (pages, requests) = (plural(self.pages, "page"), plural(self.requests, "request"));
         let _ = write!(text, ", {pages} of {requests}");
+        if self.rank > 0 {
+            let _ = write!(text, ", rank {} of 255", self.rank);
+        }
         text
     }
 }

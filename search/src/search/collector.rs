@@ -156,7 +156,7 @@ impl<'s> Collector<'s> {
             if weight > 0.0
                 && let Some(ranks) = &self.open.ranks
             {
-                scored.score += weight * ranks.share([row.url_hash, row.host_hash])?;
+                scored.score += weight * ranks.share(segment, &row)?;
             }
             if self.is_grouped {
                 let is_near = row.near_hash != 0;

@@ -1,7 +1,7 @@
 //! The parts of an open index that planning and ranking need.
 
 use super::statistics::QueryStatistics;
-use crate::ranks::RankTable;
+use crate::ranks::StaticRanks;
 use crate::segment::Segment;
 use crate::text::Stemming;
 
@@ -12,5 +12,5 @@ pub(super) struct OpenIndex {
     /// Statistics of all queries, with dead documents, which lists have, too.
     pub(super) collection: QueryStatistics,
     /// Static ranks.
-    pub(super) ranks: Option<RankTable>,
+    pub(super) ranks: Option<StaticRanks>,
 }

@@ -12,11 +12,13 @@ use crate::field::TermField;
 use crate::operator::{Budget, Halt};
 use crate::postings::Preset;
 use crate::query::parse;
-use crate::ranks::{RankTable, ranks_name};
+use crate::ranks::{FedRanks, RankTable, StaticRanks, ranks_name};
 use crate::segment::{Segment, SegmentBytes, StoredText};
 use crivello_common::time::{Clock, Timestamp};
+use crivello_ranks::HostRanks;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Times that the manifest is read again because its segments were merged meanwhile.
 const RETRIES: usize = 20;
@@ -93,7 +95,8 @@ impl Searcher {
                 *languages.entry(name).or_default() += u64::from(entry.documents);
             }
         }
-        let ranks = |generation| RankTable::open(&dir.join(ranks_name(generation)));
+        let ranks =
+            |generation| RankTable::open(&dir.join(ranks_name(generation))).map(StaticRanks::Table);
         let collection = QueryStatistics {
             documents: n_documents,
             words: n_words,
@@ -103,6 +106,12 @@ impl Searcher {
         let ranks = manifest.ranks.map(ranks).transpose()?;
         let index = OpenIndex { segments, stemming, collection, ranks };
         Ok(Self { index, preset, dir: dir.to_owned(), hasher: manifest.hasher() })
+    }
+
+    /// Takes the ranks of hosts of a crawl as static ranks.
+    pub(crate) fn with_ranks(mut self, ranks: Option<Arc<HostRanks>>) -> Self {
+        self.index.ranks = ranks.map(|ranks| StaticRanks::Fed(FedRanks::new(ranks)));
+        self
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

@@ -296,6 +296,13 @@ impl Control for FakeAgent {
         })
     }
 
+    async fn put_host_ranks(
+        &self,
+        _: Request<Streaming<v1::PutHostRanksRequest>>,
+    ) -> Answer<v1::PutHostRanksResponse> {
+        Err(Status::unimplemented("an agent of an older version"))
+    }
+
     async fn search_statistics(
         &self,
         request: Request<v1::SearchStatisticsRequest>,

@@ -43,6 +43,7 @@ mod politeness;
 mod power_cut;
 mod private_addresses;
 mod python;
+mod rank_feed;
 mod recrawl;
 mod replay;
 mod safety;

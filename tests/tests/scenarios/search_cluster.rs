@@ -5,7 +5,8 @@ use crivello_tests::warc::listed;
 use crivello_tests::{Cluster, binary, output, seed};
 use serde_json::Value;
 use simweb::Spec;
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -100,11 +101,61 @@ fn agents_answer_as_one_index_of_all_archives_does() {
         );
         cluster.launch(victim);
     }
+    ranks_are_those_of_one_index(&mut cluster, &one, &disks);
     let wrong = search(&["--cluster", "--coordinator", &cluster.url()], "(di");
     let problem = String::from_utf8_lossy(&wrong.stderr);
     assert_eq!(wrong.status.code(), Some(64), "{problem}");
     assert!(problem.contains("at character"), "{problem}");
     cluster.finish(1_000);
+}
+
+/// Feeds all agents with ranks of hosts, and compares their results with those of one index that has the same ranks.
+fn ranks_are_those_of_one_index(cluster: &mut Cluster, one: &Path, disks: &[PathBuf]) {
+    let url = cluster.url();
+    let options = ["--cluster", "--coordinator", &*url, "--rank-weight", "3"];
+    let without = search(&options, ALL);
+    let problem = String::from_utf8_lossy(&without.stderr);
+    assert_eq!(without.status.code(), Some(64), "{problem}");
+    assert!(problem.contains("crivello rank --feed"), "{problem}");
+    // Few enough hosts for each to have a rank of its own.
+    let hosts = (0..18).map(|n| (format!("h0.site{n}.test"), f64::from(n * n)));
+    let lines = hosts.fold(String::new(), |mut lines, (host, score)| {
+        let _ = writeln!(lines, "{score:e}\t{host}");
+        lines
+    });
+    let table = cluster.dir().join("ranks.tsv");
+    std::fs::write(&table, lines).expect("the table is written");
+    let table = table.to_str().expect("UTF-8");
+    let mut index = Command::new(binary());
+    let indexed = output(index.args(["index", "--ranks", table, "--out"]).arg(one).args(disks));
+    assert!(indexed.status.success(), "{}", String::from_utf8_lossy(&indexed.stderr));
+    cluster.run_ok(&["rank", "feed", table]);
+    cluster.until("all indexes have the ranks", |_| {
+        let all = search(&options, ALL);
+        let json = serde_json::from_slice::<Value>(&all.stdout).unwrap_or_default();
+        json["silent"].as_array().is_some_and(Vec::is_empty)
+    });
+    let mut n_moved = 0;
+    for query in QUERIES {
+        let json =
+            |args: &[&str]| serde_json::from_slice(&search(args, query).stdout).expect("JSON");
+        let of_one = ["--anchor-weight", "0", "--out", one.to_str().expect("UTF-8")];
+        let plain = results(&json(&of_one));
+        let wanted = results(&json(&[&of_one[..], &["--rank-weight", "3"]].concat()));
+        let found = results(&json(&options));
+        let score = |bits: u64| f64::from_bits(bits);
+        assert_eq!(found.1, wanted.1, "{query}");
+        assert_eq!(found.0.len(), wanted.0.len(), "{query}");
+        for (found, wanted) in found.0.iter().zip(&wanted.0) {
+            assert_eq!((&found.0, &found.1), (&wanted.0, &wanted.1), "{query}");
+            let difference = (score(found.2) - score(wanted.2)).abs();
+            // The mean of all scores is summed in another order.
+            assert!(difference < 1e-9, "{query}: {} by {difference}", found.0);
+        }
+        n_moved +=
+            usize::from(plain.0.iter().map(|hit| &hit.0).ne(wanted.0.iter().map(|hit| &hit.0)));
+    }
+    assert!(n_moved > 4, "ranks change the order of {n_moved} queries");
 }
 
 #[test]

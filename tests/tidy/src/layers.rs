@@ -25,7 +25,7 @@ const CRATE_LAYERS: &[&[&str]] = &[
     &["html"],
     &["proto"],
     &["recrawl", "http-signatures"],
-    &["filters"],
+    &["filters", "ranks"],
     &["codes"],
     &["common"],
     &["expressions", "public-suffix"],

@@ -4,6 +4,7 @@ use super::super::CrawlDb;
 use crate::messages::{Commit, Finder, Found, LinkKind, ReplicaStore as _};
 use crate::storage::{Database, Family, keys};
 use crivello_common::config::Settings;
+use crivello_common::fields::link::LinkRecord;
 use crivello_common::fields::priority::PriorityRule;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
@@ -44,7 +45,7 @@ impl TestCrawlDb {
     fn link(&mut self, urls: impl IntoIterator<Item = u64>) {
         let rule = PriorityRule::compile(&self.settings.live.links.priority).unwrap();
         let url = CrawlUrl::parse("http://a.test/").unwrap();
-        let priority = rule.map_or(128, |rule| rule.of_row(&url, 0, false, 1));
+        let priority = rule.map_or(128, |rule| rule.priority(&LinkRecord::seed(&url, 0, false)));
         let found = urls.into_iter().map(|n| found(n, priority)).collect();
         let mut commit = Commit { found, ..Commit::default() };
         self.crawldb.apply(&mut commit, self.now).unwrap();

@@ -11,6 +11,7 @@ mod inlinks;
 mod model;
 mod months;
 mod queues;
+mod ranks;
 mod recrawl;
 mod shares;
 mod sieves;

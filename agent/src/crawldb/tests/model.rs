@@ -12,6 +12,7 @@ use crate::storage::values::decode_queued;
 use crate::storage::{Database, Family, keys};
 use crivello_common::config::{Limits, Settings, SieveKind};
 use crivello_common::failure::Failure;
+use crivello_common::fields::link::LinkRecord;
 use crivello_common::fields::priority::PriorityRule;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::identity::KeyedHasher;
@@ -225,7 +226,7 @@ impl Model {
 
     fn priority(&self, url: &CrawlUrl) -> u8 {
         let rule = PriorityRule::compile(&self.settings.live.links.priority).unwrap();
-        rule.map_or(PRIORITY_DEFAULT, |rule| rule.of_row(url, 0, false, 1))
+        rule.map_or(PRIORITY_DEFAULT, |rule| rule.priority(&LinkRecord::seed(url, 0, false)))
     }
 
     fn prioritize(&mut self, n: u8) {

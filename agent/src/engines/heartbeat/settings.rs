@@ -46,7 +46,8 @@ impl Heartbeat {
             .and_then(|settings| settings.check().map(|()| settings))
             .map_err(|errors| errors.to_string())?;
         let rules = LinkRules::compile(&settings.live, &self.shared.settings, self.shared.hasher)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| error.to_string())?
+            .ranked(self.shared.ranks.in_force().clone());
         let fixed = (*self.shared.settings).clone();
         let before = Settings { fixed: fixed.clone(), live: live.latest().live.clone() };
         let settings = Settings { fixed, ..settings };

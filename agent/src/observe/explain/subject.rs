@@ -69,6 +69,7 @@ pub fn explain(
         settings: &sources.settings,
         lists: &sources.lists,
     });
+    host.rank = sources.rules.host_rank(subject.host()).into();
     if let Some(shared) = &sources.shared {
         host.fetches = shared.status.recent.of_host(key, FETCHES_MAX, sources.me);
         if host.address.is_empty() {

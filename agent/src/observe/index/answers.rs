@@ -5,7 +5,7 @@ use crivello_proto::agents::{PREFIXES_MAX, prefix_words};
 use crivello_proto::v1;
 use crivello_search::{
     Bound, CrawlIndex, Hit, IndexError, PrefixStatistics, QueryStatistics, SearchBounds,
-    SearchError, SearchOptions, TermCounts,
+    SearchError, SearchOptions, StateStatistics, TermCounts,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl IndexApi for IndexAnswers {
         query: &v1::SearchQuery,
     ) -> Result<v1::SearchStatisticsResponse, QueryError> {
         let found = self.0.statistics(&query.query, &options(query)).map_err(failure)?;
-        let (generation, statistics) = found.ok_or(QueryError::TooSlow)?;
+        let StateStatistics { generation, ranks, statistics } = found.ok_or(QueryError::TooSlow)?;
         let QueryStatistics { documents, words, languages, terms, prefixes } = statistics;
         if prefixes.len() > PREFIXES_MAX {
             let problem = format!("a query of a cluster has at most {PREFIXES_MAX} prefixes");
@@ -55,6 +55,7 @@ impl IndexApi for IndexAnswers {
             languages: languages.into_iter().collect(),
             terms: messages(terms),
             prefixes: prefixes.into_iter().map(prefix).collect(),
+            host_ranks: ranks,
         })
     }
 

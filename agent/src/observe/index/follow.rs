@@ -77,8 +77,9 @@ pub(super) fn start(
 }
 
 impl Follower {
-    /// Indexes what is new.
+    /// Takes over new ranks of hosts, and indexes what is new.
     fn step(&mut self) -> Result<(), String> {
+        self.index.follow_ranks().map_err(|error| error.to_string())?;
         let Some(end) = self.end.borrow().clone() else { return Ok(()) };
         if end.file == self.done {
             return Ok(());

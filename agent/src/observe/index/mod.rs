@@ -50,7 +50,12 @@ pub fn start_index(
         SearchIndex::Small => Preset::Small,
         SearchIndex::Fast => Preset::Fast,
     };
-    let index = Arc::new(CrawlIndex::new(&home.dir.join(INDEX_DIR), preset, shared.clock));
+    let index = Arc::new(CrawlIndex::new(
+        &home.dir.join(INDEX_DIR),
+        preset,
+        shared.clock,
+        shared.ranks.in_force().clone(),
+    ));
     let (indexed, receiver) = watch::channel(None);
     let thread = follow::start(index.clone(), home.dir.join("warc"), indexed, shared)?;
     let api = Arc::new(answers::IndexAnswers(index));

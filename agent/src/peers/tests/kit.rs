@@ -13,7 +13,9 @@ use crivello_proto::auth::NodeAuth;
 use crivello_proto::signing::{SigningKey, ViewSigner};
 use crivello_proto::tls::Tls;
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -35,6 +37,8 @@ pub struct Inbox {
     pub got: Mutex<Vec<Body>>,
     pub ip_leases: Mutex<Vec<LeaseBatch>>,
     pub robots: Mutex<Vec<(CrawlUrl, RobotsOutcome)>>,
+    /// Files of ranks by digest.
+    pub ranks: Mutex<HashMap<String, PathBuf>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
     pub held: Mutex<Vec<oneshot::Sender<Ack>>>,
@@ -74,6 +78,10 @@ impl PeerHandler for Inbox {
         if let Some((_, found)) = self.robots.lock().iter().find(|(known, _)| *known == url) {
             let _ = outcome.send(found.clone());
         }
+    }
+
+    fn host_ranks(&self, digest: &str) -> Option<PathBuf> {
+        self.ranks.lock().get(digest).cloned()
     }
 
     fn renew_peer_lease(&self, _: AgentId, _: u64, ack: oneshot::Sender<Ack>) {

@@ -27,6 +27,7 @@ use crivello_common::ports::PortPolicy;
 use crivello_common::url::{Base, CrawlUrl, Rewriter};
 use crivello_expressions::Expression;
 use crivello_html::{ExtractedLink, LinkSource, SITEMAP_LINKS_MAX};
+use crivello_ranks::RanksInForce;
 use foldhash::fast::RandomState;
 use listed::ListedOrigins;
 use recent::RecentHosts;
@@ -85,6 +86,7 @@ pub struct LinkRules {
     hasher: KeyedHasher,
     blocked: Blocklist,
     ports: PortPolicy,
+    ranks: RanksInForce,
 }
 
 impl LinkRules {
@@ -113,7 +115,19 @@ impl LinkRules {
             hasher,
             blocked: Blocklist::new(&links.blocked),
             ports: PortPolicy::new(&fixed.fetch.ports_allowed),
+            ranks: RanksInForce::default(),
         })
+    }
+
+    /// Uses these ranks of hosts.
+    #[must_use]
+    pub fn ranked(self, ranks: RanksInForce) -> Self {
+        Self { ranks, ..self }
+    }
+
+    /// Returns the rank of a host; 0 if it has none.
+    pub fn host_rank(&self, host: &str) -> u8 {
+        self.ranks.rank(host)
     }
 
     /// Checks that the rules in live settings can be compiled.
@@ -238,6 +252,7 @@ impl LinkRules {
             let record = LinkRecord {
                 url: &url,
                 inlinks: 1,
+                host_rank: 0,
                 depth,
                 is_sitemap: kind == LinkKind::Sitemap,
                 kind: source.kind(),
@@ -279,7 +294,12 @@ impl LinkRules {
     }
 
     fn priority(&self, link: &LinkRecord<'_>) -> u8 {
-        self.priority.as_ref().map_or(PRIORITY_DEFAULT, |rule| rule.priority(link))
+        let Some(rule) = &self.priority else { return PRIORITY_DEFAULT };
+        if rule.names_host_rank() {
+            let host_rank = self.host_rank(link.url.host());
+            return rule.priority(&LinkRecord { host_rank, ..*link });
+        }
+        rule.priority(link)
     }
 
     fn budget(&self, base: &url::Url, kind: LinkKind) -> LinkBudget {

@@ -1,5 +1,6 @@
 //! The run of a computation, with its progress.
 
+use super::feed;
 use super::report::{Ranking, report};
 use crate::args::rank::RankArgs;
 use crate::cmd::archive::files::print_problem;
@@ -70,7 +71,14 @@ pub fn run(
             print_problem("stopped");
             Ok(Exit::Stopped)
         }
-        ranking => report(args, &graph, level_name(args), &ranking?).map(|()| Exit::Finished),
+        ranking => {
+            let ranking = ranking?;
+            report(args, &graph, level_name(args), &ranking)?;
+            match args.feed {
+                true => feed::send(&ranking.hosts(&graph)?, &args.coordinator),
+                false => Ok(Exit::Finished),
+            }
+        }
     }
 }
 

@@ -5,6 +5,8 @@ mod compute;
 #[cfg(feature = "graph")]
 mod distances;
 #[cfg(feature = "graph")]
+mod feed;
+#[cfg(feature = "graph")]
 mod pagerank;
 #[cfg(feature = "graph")]
 mod report;
@@ -15,7 +17,8 @@ use crate::exit::{CliError, Exit};
 /// Ranks the nodes of a graph.
 ///
 /// # Errors
-/// Fails without a graph, for parameters that are out of their ranges, and if a file cannot be written.
+/// Fails without a graph, for parameters that are out of their ranges, if a file cannot be written, and if ranks cannot
+/// be sent.
 #[cfg(feature = "graph")]
 pub fn run(command: &RankCommand) -> Result<Exit, CliError> {
     match command {
@@ -25,6 +28,7 @@ pub fn run(command: &RankCommand) -> Result<Exit, CliError> {
         RankCommand::Closeness(args) => distances::closeness(args),
         RankCommand::Betweenness(args) => distances::betweenness(args),
         RankCommand::Indegree(args) => distances::indegree(args),
+        RankCommand::Feed(args) => feed::run(args),
     }
 }
 

@@ -38,6 +38,18 @@ impl Ranking {
         self
     }
 
+    /// Returns all nodes, by their names, with their scores.
+    ///
+    /// # Errors
+    /// That of reading names.
+    pub fn hosts(&self, graph: &LinkGraph) -> Result<Vec<(String, f64)>, CliError> {
+        let named = |(node, score): (usize, &f64)| {
+            let name = graph.names.name(node).map_err(|error| error_of(&error))?;
+            Ok((name, *score))
+        };
+        self.scores.iter().enumerate().map(named).collect()
+    }
+
     /// Returns the nodes by descending scores, equal ones by their numbers.
     fn order(&self) -> Vec<u32> {
         let mut nodes: Vec<u32> = (0..self.scores.len() as u32).collect();

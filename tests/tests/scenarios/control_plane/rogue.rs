@@ -94,6 +94,15 @@ impl Forger {
 #[tonic::async_trait]
 impl Peer for Forger {
     type SendStream = BoxStream<'static, Result<v1::Acknowledgement, Status>>;
+    type HostRanksStream = BoxStream<'static, Result<v1::HostRanksResponse, Status>>;
+
+    async fn host_ranks(
+        &self,
+        _: Request<v1::HostRanksRequest>,
+    ) -> Result<Response<Self::HostRanksStream>, Status> {
+        let forged = v1::HostRanksResponse { length: 3, bytes: "abc".into() };
+        Ok(Response::new(futures_util::stream::iter([Ok(forged)]).boxed()))
+    }
 
     async fn send(
         &self,
