@@ -148,6 +148,8 @@ pub const SEARCHES_MAX: usize = 2;
 pub const SEARCH_WAIT: Duration = Duration::from_secs(2);
 /// Streams of captures at once. Each reads files on a blocking thread while its reader takes what it reads.
 pub const TAIL_STREAMS_MAX: usize = 16;
+/// Time after which a reader of host arcs that takes nothing is disconnected.
+pub const HOST_ARCS_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Captures of a response; with some hundred bytes each, it is far below the size of a message.
 pub const TAIL_BATCH_MAX: usize = 1_000;
 /// Time after which a reader of captures that takes nothing is disconnected.

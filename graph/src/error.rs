@@ -41,6 +41,9 @@ pub enum GraphError {
     /// More nodes than numbers of 32 bits.
     #[error("more than 4294967295 nodes")]
     TooManyNodes,
+    /// A text is no name of a host.
+    #[error("{0:?} is no name of a host in normal form")]
+    Host(String),
     /// A computation needs more memory than is allowed.
     #[error("{what} needs about {needed} bytes of memory, more than {allowed}; {remedy}")]
     TooLarge {

@@ -25,7 +25,7 @@ mod store;
 mod svg;
 
 pub use adjacency::{Adjacency, Successors, degrees, in_degrees};
-pub use build::{BuildCounts, BuildProgress, BuildStage, GraphJob, LinkOrigin};
+pub use build::{BuildCounts, BuildProgress, BuildStage, GraphJob, HostArcsMerge, LinkOrigin};
 pub use error::GraphError;
 pub use names::{NameCursor, Names};
 pub use progress::RankProgress;

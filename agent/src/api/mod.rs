@@ -10,6 +10,7 @@
 //! - *Errors:* a line that is not a URL is refused with its number and the reason; an invalid batch
 //!   ends its stream; if the agent does not answer, the status is `UNAVAILABLE`.
 
+mod host_arcs;
 mod query;
 mod ranks;
 mod search;
@@ -18,6 +19,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
+pub use host_arcs::HostArcsApi;
 pub use query::{HostsQuery, QueryError, Subject, SubjectError};
 pub use search::IndexApi;
 pub use service::{NAME, Service, service};
@@ -80,6 +82,8 @@ pub trait AgentApi: Send + Sync + 'static {
     fn archive(&self) -> Option<TailSource>;
     /// Returns the files of ranks of hosts; `None` before the agent has joined.
     fn ranks(&self) -> Option<RankStore>;
+    /// Returns the source of host arcs, if the program has one, once the agent has joined.
+    fn host_arcs(&self) -> Option<Arc<dyn HostArcsApi>>;
     /// Returns the index of the archive, if there is one.
     fn index(&self) -> Option<Arc<dyn IndexApi>>;
     /// Returns the newest spans of followed URLs, of one trace or of all, at most `limit`.

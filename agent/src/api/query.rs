@@ -95,6 +95,9 @@ pub enum QueryError {
     /// The agent has no index.
     #[error("has no index: `search.index` is off")]
     NoIndex,
+    /// The agent has no graphs.
+    #[error("has no graphs: it was built without the feature `graph`")]
+    NoGraph,
     /// The query cannot be understood.
     #[error("{0}")]
     Invalid(String),
@@ -124,7 +127,7 @@ impl From<QueryError> for Status {
         match why {
             QueryError::NotNow => Self::unavailable(message),
             QueryError::Busy | QueryError::TooManySearches => Self::resource_exhausted(message),
-            QueryError::NoIndex => Self::failed_precondition(message),
+            QueryError::NoIndex | QueryError::NoGraph => Self::failed_precondition(message),
             QueryError::Invalid(_) => Self::invalid_argument(message),
             QueryError::Changed => Self::aborted(message),
             QueryError::TooSlow => Self::deadline_exceeded(message),

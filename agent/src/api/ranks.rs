@@ -18,13 +18,14 @@ pub(super) async fn receive(
 ) -> Result<(), Status> {
     let begin = next(&mut parts).await?;
     let begin = begin.ok_or_else(|| Status::invalid_argument("there is no file"))?;
-    let mut incoming = store.receive(&begin.digest, begin.length).map_err(refused)?;
-    incoming.add(&begin.bytes).map_err(refused)?;
+    let mut incoming =
+        store.receive(&begin.digest, begin.length).map_err(|error| refused(&error))?;
+    incoming.add(&begin.bytes).map_err(|error| refused(&error))?;
     while let Some(part) = next(&mut parts).await? {
-        incoming.add(&part.bytes).map_err(refused)?;
+        incoming.add(&part.bytes).map_err(|error| refused(&error))?;
     }
     let stored = spawn_blocking(move || incoming.finish()).await;
-    stored.map_err(|error| Status::internal(error.to_string()))?.map_err(refused)
+    stored.map_err(|error| Status::internal(error.to_string()))?.map_err(|error| refused(&error))
 }
 
 async fn next(
@@ -34,7 +35,7 @@ async fn next(
     next.map_err(|_| Status::deadline_exceeded("the sender sends nothing"))?
 }
 
-fn refused(error: RankStoreError) -> Status {
+fn refused(error: &RankStoreError) -> Status {
     let message = error.to_string();
     match error {
         RankStoreError::Disk { .. } => Status::internal(message),

@@ -1,7 +1,10 @@
 //! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
 use super::search::{SearchRunner, checked};
-use super::{AgentApi, HostsQuery, IndexApi, SeedAnswer, SeedBatch, Subject, ranks, tail};
+use super::{
+    AgentApi, HostsQuery, IndexApi, QueryError, SeedAnswer, SeedBatch, Subject, host_arcs, ranks,
+    tail,
+};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX, TAIL_STREAMS_MAX};
 use crate::messages::{ArchivedPages, BlockCount};
 use crivello_common::discard::Discard;
@@ -42,8 +45,16 @@ pub fn service(agent: Arc<dyn AgentApi>) -> Service {
     let tail_permits = Arc::new(Semaphore::new(TAIL_STREAMS_MAX));
     let (searches, stored_pages) = (SearchRunner::new(), SearchRunner::new());
     let ranks_permit = Arc::new(Semaphore::new(1));
-    let service =
-        ControlService { agent, permits, tail_permits, searches, stored_pages, ranks_permit };
+    let host_arcs_permit = Arc::new(Semaphore::new(1));
+    let service = ControlService {
+        agent,
+        permits,
+        tail_permits,
+        searches,
+        stored_pages,
+        ranks_permit,
+        host_arcs_permit,
+    };
     ControlServer::new(service)
         .max_decoding_message_size(SEEDS_SIZE_MAX)
         .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
@@ -61,12 +72,23 @@ pub struct ControlService {
     stored_pages: SearchRunner,
     /// Permit to send ranks, for one at a time: they are received into memory.
     ranks_permit: Arc<Semaphore>,
+    /// Permit to make host arcs, once at a time.
+    host_arcs_permit: Arc<Semaphore>,
 }
 
 #[tonic::async_trait]
 impl Control for ControlService {
     type SeedStream = BoxStream<'static, Result<v1::SeedResponse, Status>>;
     type TailStream = BoxStream<'static, Result<v1::TailResponse, Status>>;
+    type HostArcsStream = BoxStream<'static, Result<v1::HostArcsResponse, Status>>;
+
+    async fn host_arcs(&self, _: Request<v1::HostArcsRequest>) -> Answer<Self::HostArcsStream> {
+        let permit = Arc::clone(&self.host_arcs_permit).try_acquire_owned();
+        let permit =
+            permit.map_err(|_| Status::resource_exhausted("other host arcs are being made"))?;
+        let source = self.agent.host_arcs().ok_or(QueryError::NoGraph)?;
+        Ok(Response::new(host_arcs::stream(source, permit)?))
+    }
 
     async fn tail(&self, request: Request<v1::TailRequest>) -> Answer<Self::TailStream> {
         let permit = Arc::clone(&self.tail_permits).try_acquire_owned();

@@ -39,6 +39,10 @@ impl AgentApi for Fake {
         None
     }
 
+    fn host_arcs(&self) -> Option<Arc<dyn HostArcsApi>> {
+        None
+    }
+
     fn ranks(&self) -> Option<RankStore> {
         self.ranks.get().cloned()
     }

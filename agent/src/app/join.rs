@@ -19,6 +19,7 @@ use crate::engines::writer::open_archive;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::messages::LeaseSender;
 use crate::observe::agent_api::ControlHandler;
+use crate::observe::host_arcs::host_arcs;
 use crate::observe::metrics::ClusterSources;
 use crate::observe::running_agent::RunningAgent;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer, PeerTrust};
@@ -196,6 +197,7 @@ impl Crawl {
             queues: crawl.queues.clone(),
             inbox: inbox.clone(),
             meter: crawl.meter.clone(),
+            host_arcs: host_arcs(&crawl.home, &crawl.shared),
             index: crawl.index.clone(),
         });
         // From now on the agent obeys the tickets of its coordinator. Nobody else sets this.

@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// Pause after an attempt to get a file from all agents.
+/// Agents that are asked for a file in one attempt, and the pause after it: the calls of all agents together grow with their
+/// number, not with its square.
+const ASKED_AT_ONCE: usize = 3;
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time until the next bytes of a file arrive.
 const CHUNK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,21 +30,23 @@ impl HostRanksClient {
     /// Runs until the runtime ends.
     pub async fn run(self) {
         let Shared { live, ranks, .. } = &self.shared;
-        let mut problem = String::new();
+        let (mut problem, mut n_attempts) = (String::new(), 0);
         loop {
             let wanted = live.latest().live.links.host_ranks.clone();
             if wanted == ranks.in_force().digest() {
                 live.ranks_changed.notified().await;
                 continue;
             }
-            match self.take_over(&wanted).await {
+            let taken = self.take_over(&wanted, n_attempts).await;
+            n_attempts += 1;
+            match taken {
                 Ok(()) => {
                     let hosts = ranks.in_force().get().map_or(0, |ranks| ranks.n_hosts());
                     tracing::info!(hosts, digest = wanted, "ranks of hosts in force");
                     problem.clear();
                 }
                 Err(error) => {
-                    if error != problem {
+                    if problem.is_empty() {
                         tracing::warn!("ranks of hosts {wanted}: {error}; trying again");
                     }
                     problem = error;
@@ -53,7 +57,7 @@ impl HostRanksClient {
     }
 
     /// Puts ranks in force, from the disk or from another agent.
-    async fn take_over(&self, wanted: &str) -> Result<(), String> {
+    async fn take_over(&self, wanted: &str, n_attempts: usize) -> Result<(), String> {
         if self.load(wanted).await? {
             return Ok(());
         }
@@ -61,11 +65,11 @@ impl HostRanksClient {
         let living = view.iter().flat_map(|view| view.living());
         let mut others: Vec<AgentId> =
             living.map(|agent| agent.id).filter(|id| *id != self.me).collect();
-        // Agents that lack a file at the same time do not all ask the same one.
+        // Agents that lack a file at the same time do not all ask the same one, nor do attempts.
         let n = others.len().max(1);
-        others.rotate_left(self.me.0 as usize % n);
+        others.rotate_left((self.me.0 as usize + n_attempts * ASKED_AT_ONCE) % n);
         let mut problem = "no other agent is alive".to_owned();
-        for other in others {
+        for other in others.into_iter().take(ASKED_AT_ONCE) {
             match self.receive(other, wanted).await {
                 Ok(()) => {
                     self.load(wanted).await?;

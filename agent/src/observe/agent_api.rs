@@ -1,8 +1,8 @@
 //! The API of a running member of a cluster: status, explanations, traces, seeds.
 
 use crate::api::{
-    AgentApi, HostsQuery, IndexApi, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
-    TailSource,
+    AgentApi, HostArcsApi, HostsQuery, IndexApi, QueryError, QueryFuture, SeedAnswer, SeedBatch,
+    Subject, TailSource,
 };
 use crate::cluster::{ClusterStatus, InboundMsg};
 use crate::crawldb;
@@ -148,6 +148,10 @@ impl AgentApi for ControlHandler {
 
     fn ranks(&self) -> Option<RankStore> {
         self.agent().map(|here| here.shared.ranks.clone())
+    }
+
+    fn host_arcs(&self) -> Option<Arc<dyn HostArcsApi>> {
+        self.agent()?.host_arcs.clone()
     }
 
     fn index(&self) -> Option<Arc<dyn IndexApi>> {

@@ -3,6 +3,7 @@
 
 pub mod agent_api;
 pub mod explain;
+pub mod host_arcs;
 pub mod host_rankings;
 pub mod index;
 pub mod metrics;

@@ -1,6 +1,6 @@
 //! The parts of a running member of a cluster that its API reads.
 
-use crate::api::IndexApi;
+use crate::api::{HostArcsApi, IndexApi};
 use crate::cluster::Inbox;
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::AgentMetrics;
@@ -30,6 +30,8 @@ pub struct RunningAgent {
     pub queues: Arc<SchedulerQueues>,
     pub inbox: Inbox,
     pub meter: AgentMetrics,
+    /// The source of host arcs.
+    pub host_arcs: Option<Arc<dyn HostArcsApi>>,
     /// The index of the archive.
     pub index: Option<Arc<dyn IndexApi>>,
 }

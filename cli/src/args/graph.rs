@@ -1,5 +1,6 @@
 //! Arguments of `crivello graph`.
 
+use crate::cluster::CoordinatorUrl;
 use clap::{Subcommand, ValueEnum};
 use crivello_common::units::ByteSize;
 use std::num::NonZeroUsize;
@@ -45,6 +46,12 @@ pub struct GraphBuildArgs {
     /// Number of threads. By default as many as processors.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+    /// Build only the graph of hosts, from the sealed archive files of all agents of a running crawl, which make the arcs.
+    #[arg(long, conflicts_with_all = ["paths", "links", "captured_only"])]
+    pub cluster: bool,
+    /// Crawl of --cluster.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
 }
 
 /// Where links are taken from.

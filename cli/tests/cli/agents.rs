@@ -3,8 +3,8 @@
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, AgentApi, HostsQuery, IndexApi, QueryError, QueryFuture, SeedAnswer, SeedBatch, Subject,
-    TailSource,
+    self, AgentApi, HostArcsApi, HostsQuery, IndexApi, QueryError, QueryFuture, SeedAnswer,
+    SeedBatch, Subject, TailSource,
 };
 use crivello_agent::messages::{Ack, ArchivedPages, RobotsOutcome};
 use crivello_agent::peers::{
@@ -43,6 +43,10 @@ struct FakeAgent {
 
 impl AgentApi for FakeAgent {
     fn archive(&self) -> Option<TailSource> {
+        None
+    }
+
+    fn host_arcs(&self) -> Option<Arc<dyn HostArcsApi>> {
         None
     }
 

@@ -10,7 +10,6 @@ use super::hosts::{distinct_keys, write_names};
 use super::job::{arcs_of, file, numbers, write_both, write_weights};
 use super::join::Cursor;
 use super::key::{KEY, Keyed};
-use crate::names::NAME_MAX;
 use crate::rows::{RowSorter, number, part, row};
 use crate::store::{GraphDirWriter, LevelNumbers};
 use crate::{GraphError, Level, Manifest};
@@ -73,7 +72,7 @@ impl HostArcsMerge {
     }
 
     fn name(&mut self, host: &str) -> Result<[u8; KEY], GraphError> {
-        if host.len() > NAME_MAX || !is_normal_host(host) {
+        if !is_normal_host(host) {
             return Err(GraphError::Host(host.chars().take(80).collect()));
         }
         self.names.push(host.as_bytes()).map_err(GraphError::io(self.dir.path()))?;
@@ -122,7 +121,8 @@ impl Joined {
         (names, arcs, pages): (LineSorter, RowSorter<ARC>, RowSorter<{ KEY + 8 }>),
     ) -> io::Result<Self> {
         // Two sorters, since the keys are needed twice, in their order.
-        let mut ids: [RowSorter<{ KEY + 4 }>; 2] = [(); 2].map(|()| RowSorter::new(dir, memory / 8));
+        let mut ids: [RowSorter<{ KEY + 4 }>; 2] =
+            [(); 2].map(|()| RowSorter::new(dir, memory / 8));
         let nodes = write_names(names, &file(dir, Level::Hosts, ".names"), |node, name| {
             let id = row(keyed.key(name), node.to_be_bytes());
             ids.iter_mut().try_for_each(|ids| ids.push(id))

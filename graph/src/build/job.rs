@@ -297,11 +297,11 @@ impl HostCursor {
     }
 }
 
-fn file(dir: &Path, level: Level, suffix: &str) -> PathBuf {
+pub(super) fn file(dir: &Path, level: Level, suffix: &str) -> PathBuf {
     dir.join(format!("{}{suffix}", level.name()))
 }
 
-fn arcs_of(rows: SortedRows<8>) -> impl Iterator<Item = io::Result<(u32, u32)>> {
+pub(super) fn arcs_of(rows: SortedRows<8>) -> impl Iterator<Item = io::Result<(u32, u32)>> {
     rows.map(|row| row.map(|row| (number(&row, 0), number(&row, 4))))
 }
 
@@ -318,7 +318,7 @@ fn tapped(
 }
 
 /// Writes a graph and its transpose, in two threads.
-fn write_both(
+pub(super) fn write_both(
     basename: &Path,
     nodes: usize,
     arcs: impl Iterator<Item = io::Result<(u32, u32)>> + Send,
@@ -333,7 +333,11 @@ fn write_both(
     Ok((forward?, backward?))
 }
 
-fn write_weights(dir: &Path, level: Level, weights: impl Iterator<Item = u32>) -> io::Result<()> {
+pub(super) fn write_weights(
+    dir: &Path,
+    level: Level,
+    weights: impl Iterator<Item = u32>,
+) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(file(dir, level, ".weights"))?);
     for weight in weights {
         out.write_all(&weight.to_le_bytes())?;
@@ -341,7 +345,7 @@ fn write_weights(dir: &Path, level: Level, weights: impl Iterator<Item = u32>) -
     out.flush()
 }
 
-const fn numbers(
+pub(super) const fn numbers(
     nodes: usize,
     captured: u64,
     forward: Compressed,

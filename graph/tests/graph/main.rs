@@ -3,5 +3,6 @@
 mod archive;
 mod dense;
 mod distances;
+mod host_merge;
 mod random;
 mod spectral;

@@ -4,6 +4,7 @@
 mod archived;
 mod call_error;
 mod explain;
+mod host_arcs;
 mod listing;
 mod ranks;
 mod search;
@@ -14,6 +15,7 @@ mod tickets;
 pub use archived::{ArchivedCount, archived_only_by, sum_archived};
 pub use call_error::{AgentCallError, Answer};
 pub use explain::{ask_about, explanation};
+pub use host_arcs::host_arcs;
 pub use listing::{Listing, ObstacleText};
 pub use ranks::send_host_ranks;
 pub use search::{

@@ -23,6 +23,7 @@ const READS: &[&str] = &[
     "Traces",
     "Details",
     "Tail",
+    "HostArcs",
 ];
 /// Calls to an agent for a coordinator that is lost: it can issue no tickets.
 const OF_LOST_COORDINATOR: &[&str] = &["GetClusterView"];

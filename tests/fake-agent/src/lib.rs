@@ -221,6 +221,11 @@ impl Control for FakeAgent {
 
     type SeedStream = Empty<Result<v1::SeedResponse, Status>>;
     type TailStream = Empty<Result<v1::TailResponse, Status>>;
+    type HostArcsStream = Empty<Result<v1::HostArcsResponse, Status>>;
+
+    async fn host_arcs(&self, _: Request<v1::HostArcsRequest>) -> Answer<Self::HostArcsStream> {
+        Err(Status::unimplemented("an agent without an archive"))
+    }
 
     async fn tail(&self, _: Request<v1::TailRequest>) -> Answer<Self::TailStream> {
         Err(Status::unimplemented("an agent without an archive"))

@@ -3,7 +3,8 @@
 
 use crate::python;
 use crivello_common::time::Clock;
-use crivello_tests::{Scene, binary, output, seed};
+use crivello_tests::warc::listed;
+use crivello_tests::{Cluster, Scene, binary, output, seed};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
@@ -12,8 +13,9 @@ use simweb::world::World;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const JUDGE: &str = include_str!("graph.py");
 const PACKAGES: &str = "networkx==3.6.1 numpy scipy webgraph==0.2.0";
@@ -255,4 +257,65 @@ fn wrong_arguments_and_damaged_files_are_reported() {
     fs::write(&path, bytes).expect("written");
     assert_eq!(run(&["graph", "build"], dir.path()).status.code(), Some(1));
     crivello(&["rank", "pagerank"], dir.path());
+}
+
+/// Returns the arcs between hosts, by name.
+fn host_arcs(out: &Path) -> BTreeSet<(String, String)> {
+    let arcs = crivello(&["graph", "arcs"], out);
+    let arc = |line: &str| line.split_once('\t').map(|(a, b)| (a.to_owned(), b.to_owned()));
+    arcs.lines().filter_map(arc).collect()
+}
+
+#[test]
+fn host_arcs_of_a_cluster_are_those_of_all_its_archives() {
+    let mut spec = Spec::new(seed()).size(14, 2, 30).ips(0);
+    spec.body_bytes = 30_000;
+    let mut cluster = Cluster::new(spec)
+        .delays(Duration::from_millis(10), Duration::ZERO)
+        .set("store.file-size-max=1MiB")
+        .start_until(3, 0.3);
+    cluster.kill9("a");
+    cluster.launch("a");
+    cluster.wait();
+    // A file is sealed once the next one has begun: at the latest when its agent starts again.
+    for name in ["a", "b", "c"] {
+        cluster.restart(name);
+    }
+    let (of_cluster, of_archives) = (cluster.dir().join("gathered"), cluster.dir().join("built"));
+    fs::create_dir(&of_archives).expect("made");
+    let sealed: Vec<PathBuf> = ["a", "b", "c"]
+        .iter()
+        .flat_map(|name| {
+            let warc = cluster.disk(name).join("warc");
+            let with_index = |index: PathBuf| index.with_extension("warc.gz");
+            listed(&warc, ".cdxj").into_iter().map(with_index)
+        })
+        .collect();
+    let built =
+        output(Command::new(binary()).args(["graph", "build"]).arg(&of_archives).args(&sealed));
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // Twice: what an agent has made is removed, and made again.
+    let target = of_cluster.display().to_string();
+    for _ in 0..2 {
+        let said = cluster.run_ok(&["graph", "build", &target, "--cluster"]);
+        assert!(said.contains("of 3 agents; 0 damaged places"), "{said}");
+    }
+    let (gathered, wanted) = (host_arcs(&of_cluster), host_arcs(&of_archives));
+    assert!(wanted.len() > 20, "{} arcs", wanted.len());
+    assert_eq!(gathered, wanted);
+    let stats = |out: &Path| -> Value {
+        serde_json::from_str(&crivello(&["graph", "stats", "--json"], out)).expect("JSON")
+    };
+    let (gathered, wanted) = (stats(&of_cluster), stats(&of_archives));
+    assert_eq!(gathered["stats"]["nodes"], wanted["stats"]["nodes"]);
+    crivello(&["rank", "pagerank"], &of_cluster);
+    assert!(!cluster.disk("a").join("host-arcs").exists());
+    // Without an agent that is alive the old graph stays.
+    cluster.kill9("b");
+    let (code, _, problem) = cluster.ask(&["graph", "build", &target, "--cluster"]);
+    assert_eq!(code, Some(70), "{problem}");
+    assert!(problem.contains("b cannot be reached"), "{problem}");
+    assert_eq!(host_arcs(&of_cluster), host_arcs(&of_archives));
+    cluster.launch("b");
+    cluster.finish(1_000);
 }

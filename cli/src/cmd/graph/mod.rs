@@ -5,6 +5,8 @@ mod arcs;
 #[cfg(feature = "graph")]
 pub mod build;
 #[cfg(feature = "graph")]
+mod cluster;
+#[cfg(feature = "graph")]
 pub mod open;
 #[cfg(feature = "graph")]
 mod stats;
@@ -21,6 +23,7 @@ use crate::exit::{CliError, Exit};
 #[cfg(feature = "graph")]
 pub fn run(command: &GraphCommand) -> Result<Exit, CliError> {
     match command {
+        GraphCommand::Build(args) if args.cluster => cluster::run(args),
         GraphCommand::Build(args) => build::run(args),
         GraphCommand::Stats(args) => stats::run(args),
         GraphCommand::Arcs(args) => arcs::run(args),
