@@ -6,6 +6,7 @@ use crate::app::error::AgentError;
 use crate::cluster::{ClusterSession, Outbox, Replication};
 use crate::engines::fetchers::{FetchSink, Fetchers, within_open_files};
 use crate::engines::ip_leases::{LeaseParts, LeaseQueue};
+use crate::engines::near_merger::start_near_merger;
 use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
@@ -87,7 +88,7 @@ impl Build {
         let known = KnownPayloads::open(&disk, &store.known, store.accept_sha1)?;
         let duplicates = Arc::new(Duplicates::new(disk.clone()).with_known(known));
         let n_tables = settings.fixed.state.near_tables;
-        let near = Arc::new(NearIndex::new(disk.clone(), n_tables, home.dir.join("warc")));
+        let near = Arc::new(NearIndex::open(disk.clone(), n_tables, home.dir.join("warc"))?);
         let (to_writer, inbox) = bounded(WRITER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
         let sink =
@@ -156,6 +157,7 @@ impl Build {
         let mut threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
         let (index, indexer) = index.map(|index| (index.api, index.thread)).unzip();
         threads.extend(indexer);
+        threads.push(start_near_merger(&shared.lifecycle, near)?);
         runtime.spawn(trace_export::collect(shared.lifecycle.clone(), shared.tracer.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());

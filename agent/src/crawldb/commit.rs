@@ -5,11 +5,10 @@ use super::frontier::Frontier;
 use super::pending_page::{hold_until_acked, release_acked};
 use super::{CrawlDb, META_ARCHIVE, META_ARCHIVE_PERIODS, META_TOTALS};
 use crate::messages::{
-    Commit, CommitKind, Found, Page, PageEnd, PageFingerprint, PendingPage, Queued, RecordPlace,
-    Revisit,
+    Commit, CommitKind, Found, Page, PageEnd, PendingPage, Queued, RecordPlace, Revisit,
 };
 use crate::storage::crawl_dir::META_SEEDED;
-use crate::storage::near::{NearEntry, NearPlace};
+use crate::storage::near;
 use crate::storage::values::{ContentRow, FinishedUrl, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
@@ -250,9 +249,8 @@ impl CrawlDb {
     fn add_fingerprint(&mut self, batch: &mut Batch, page: &Page, record: Option<(u32, u64)>) {
         let Some(fingerprint) = &page.fingerprint else { return };
         self.frontier.totals.near_duplicates += u64::from(fingerprint.is_near_duplicate);
-        if let (Some(tables), Some(place)) = (fingerprint.tables, record.and_then(NearPlace::of)) {
-            let PageFingerprint { bits, domain, is_followed, .. } = *fingerprint;
-            tables.add(batch, bits, NearEntry { place, domain, is_followed });
+        if let Some(entry) = fingerprint.entry(record) {
+            near::add_row(batch, fingerprint.bits, entry);
         }
     }
 

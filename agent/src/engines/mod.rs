@@ -7,6 +7,7 @@ pub mod fetchers;
 pub mod heartbeat;
 pub mod host_ranks;
 pub mod ip_leases;
+pub mod near_merger;
 pub mod parsers;
 pub mod remote_robots;
 pub mod scheduler;

@@ -192,7 +192,7 @@ mod tests {
         let rules = Arc::new(ArcSwap::from_pointee(rules));
         let disk = Arc::new(disk);
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
-        let near = Arc::new(NearIndex::new(disk, 4, dir.path().join("warc")));
+        let near = Arc::new(NearIndex::open(disk, 4, dir.path().join("warc")).unwrap());
         let shared = Shared::new(
             &settings,
             Clock::start(),

@@ -307,12 +307,12 @@ impl Writer {
         self.stores.crawldb.apply(&mut commit, now)?;
         let commit = self.write(commit, begun)?;
         self.stores.archive.on_committed(archive_end);
-        for (page, _) in &commit.pages {
+        for (page, record) in &commit.pages {
             if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
                 self.stores.duplicates.settle(digest);
             }
             if let Some(fingerprint) = &page.fingerprint {
-                self.stores.near.settle(fingerprint);
+                self.stores.near.settle(fingerprint, *record);
             }
         }
         self.measure(&commit, begun, stored);
@@ -327,8 +327,10 @@ impl Writer {
     /// Writes an applied commit, which began at `begun`: the only place where a batch is written.
     fn write(&mut self, mut commit: Commit, begun: Timestamp) -> Result<Commit, WriterError> {
         self.replication.enqueue(&mut commit, &mut self.stores.crawldb)?;
+        self.stores.near.store.add_merged(&mut commit.batch);
         let disk = self.stores.disk.clone();
         self.retry_until_space(|_| disk.commit(&commit.batch).map_err(WriterError::from))?;
+        self.stores.near.store.on_committed();
         self.shared.status.writer_rounds.fetch_add(1, Relaxed);
         self.trace(&commit, begun);
         self.replication.on_committed(&mut commit);
@@ -439,6 +441,7 @@ impl Writer {
             self.sync_took = self.synced_at.since(begun);
             self.shared.measured.state_sync.observe(self.sync_took);
             self.publish_archive_end();
+            self.stores.near.store.on_synced();
             self.replication.on_synced();
         }
         Ok(())

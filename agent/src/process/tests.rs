@@ -50,7 +50,7 @@ fn process_on(
     let disk = Database::open(dir.path(), true, &settings.fixed.state).unwrap();
     let disk = Arc::new(disk);
     let duplicates = Arc::new(Duplicates::new(disk.clone()));
-    let near = Arc::new(NearIndex::new(disk, 4, dir.path().join("warc")));
+    let near = Arc::new(NearIndex::open(disk, 4, dir.path().join("warc")).unwrap());
     let hasher = KeyedHasher::with_public_key();
     let rules = LinkRules::compile(&settings.live, &settings.fixed, hasher).unwrap();
     let mut processor = ResponseProcessor::new(

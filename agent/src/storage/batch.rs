@@ -21,9 +21,9 @@ struct Change {
 
 enum Action {
     Put(Range<usize>),
-    /// Appends to the value, by the merge operator of the family.
-    Append(Range<usize>),
     Delete,
+    /// Deletes all rows from the key to below this one.
+    DeleteTo(Range<usize>),
 }
 
 impl Batch {
@@ -48,10 +48,10 @@ impl Batch {
         self.add(family, key, action);
     }
 
-    /// Adds entries to the list of a key of `near`.
-    pub fn append(&mut self, key: &[u8], entries: &[u8]) {
-        let action = Action::Append(self.keep(entries));
-        self.add(Family::Near, key, action);
+    /// Adds the deletion of all rows from `from` to below `end`, of which the batch changes no other.
+    pub fn delete_range(&mut self, family: Family, from: &[u8], end: &[u8]) {
+        let action = Action::DeleteTo(self.keep(end));
+        self.add(family, from, action);
     }
 
     fn add(&mut self, family: Family, key: &[u8], action: Action) {
@@ -79,8 +79,8 @@ impl Batch {
                 let bytes = |range: &Range<usize>| &self.bytes[range.clone()];
                 match &change.action {
                     Action::Put(value) => batch.put_cf(of, key(change), bytes(value)),
-                    Action::Append(more) => batch.merge_cf(of, key(change), bytes(more)),
                     Action::Delete => batch.delete_cf(of, key(change)),
+                    Action::DeleteTo(end) => batch.delete_range_cf(of, key(change), bytes(end)),
                 }
             }
         }

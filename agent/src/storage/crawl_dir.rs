@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
-const FORMAT: u32 = 17;
+const FORMAT: u32 = 18;
 /// Number of further attempts to open a directory that is in use, and the pause between two of them.
 const OPEN_TRIES: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(50);

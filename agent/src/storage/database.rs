@@ -4,7 +4,6 @@ mod health;
 
 pub use health::{FamilyHealth, Health};
 
-use super::near::NearTables;
 use super::{Batch, DiskError, Family, Row, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;
@@ -80,6 +79,12 @@ impl Database {
         let db = open_read_only(path, settings).map_err(failed)?;
         must_reach(path, db.latest_sequence_number())?;
         Ok(Self { path: path.to_owned(), db, _lock: lock })
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     fn family(&self, family: Family) -> &ColumnFamily {
@@ -253,14 +258,6 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
     o.set_level_compaction_dynamic_level_bytes(true);
     o.set_compression_type(DBCompressionType::Lz4);
     o.set_target_file_size_base(FILE_SIZE);
-    if family == Family::Near {
-        let tables = NearTables::of(settings.near_tables);
-        o.set_merge_operator_associative("crivello.near", move |_, list, more| {
-            Some(tables.append(list.unwrap_or_default(), more))
-        });
-        // Fingerprints cannot be compressed.
-        o.set_compression_type(DBCompressionType::None);
-    }
     let share = |n: usize| (settings.write_buffers.as_usize() / n).max(1 << 20);
     table.set_block_size(if family == Family::Frontier { 16 << 10 } else { 4 << 10 });
     if matches!(family, Family::Frontier | Family::Schedule | Family::Due) {
@@ -277,18 +274,13 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
             o.set_memtable_prefix_bloom_ratio(0.05);
         }
         Family::Frontier => o.set_write_buffer_size(share(4)),
-        // A look-up reads all tables that have a part of the list, and most have one: a filter saves
-        // nothing, and few large tables are best.
-        Family::Near => {
-            o.set_write_buffer_size(share(4));
-            o.set_level_zero_file_num_compaction_trigger(2);
-        }
         Family::Hosts
         | Family::Robots
         | Family::Schedule
         | Family::Due
         | Family::Groups
         | Family::Known
+        | Family::Near
         | Family::Outbox
         | Family::Meta => {
             table.set_ribbon_filter(10.0);

@@ -16,11 +16,11 @@
 //! | `groups` | group(8) | [`GroupState`]: the agent's role, and whether the group is open; a group without a row is open |
 //! | `content` | payload digest(16) | time(8), URL: the page that was archived first with this payload |
 //! | `known` | payload digest(20 or 32) | time(8), URL: a capture that an index of an earlier crawl lists |
-//! | `near` | table(1) bits(4) | a list of [`near::NearEntry`]: the pages whose fingerprints have these bits in the places of the table |
+//! | `near` | archive file(2) offset(4) | fingerprint(8), the rest of a [`near::NearEntry`](1): an archived page that is in no file of the [index](near) yet |
 //! | `outbox` | kind(1) agent(4) seq(8) | facts not yet acknowledged by that agent ([`facts`]), and the pages that wait for it |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
 //!
-//! Beside RocksDB's own files, `SYNCED` contains in decimal the sequence number up to which the log
+//! The directory `near` beside RocksDB's own files has the files of the [index of near-duplicates](near). `SYNCED` contains in decimal the sequence number up to which the log
 //! was certainly synced. A database that ends before it has lost data.
 //!
 //! - *State:* all that an agent stores, except the archive.
@@ -107,6 +107,14 @@ pub enum DiskError {
         /// Sequence number of the last change that is known to have been synced.
         synced: u64,
     },
+    /// A file of the index of near-duplicates cannot be read or written.
+    #[error("the index of near-duplicates in {path} cannot be used: {source}", path = .path.display())]
+    Near {
+        /// Directory of the files.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
     /// A row cannot be decoded: it is damaged, or has the format of another version.
     #[error(
         "the state database holds a row of `{family}` that cannot be read ({what}); it is damaged, or was written by another version"
@@ -184,7 +192,10 @@ impl DiskError {
     /// Returns true if the same database can go on once there is space. It cannot after an exhausted
     /// quota: RocksDB recovers from a full disk only.
     pub fn is_full(&self) -> bool {
-        let Self::Database { source, .. } = self else { return false };
-        source.to_string().to_lowercase().contains("no space")
+        match self {
+            Self::Database { source, .. } => source.to_string().to_lowercase().contains("no space"),
+            Self::Near { source, .. } => is_disk_full(source.kind()),
+            _ => false,
+        }
     }
 }

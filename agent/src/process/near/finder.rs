@@ -53,10 +53,7 @@ impl NearFinder {
                 at: fetched.at,
                 last_capture: revisit.and_then(|revisit| revisit.capture?.record?.in_own_archive()),
             };
-            match self.index.claim(page, self.setting == NearDuplicates::SkipLinks) {
-                Ok(of_page) => claim = Some(of_page),
-                Err(error) => tracing::warn!(%error, "cannot check a page for near-duplicates"),
-            }
+            claim = Some(self.index.claim(page, self.setting == NearDuplicates::SkipLinks));
         }
         NearFinding { simhash: Some(simhash), claim, identity: Some(identity) }
     }

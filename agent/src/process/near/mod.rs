@@ -5,7 +5,7 @@
 //! - *State:* on disk, the index of all fingerprints of archived pages; in memory, those on their way to
 //!   the commit.
 //! - *Does not know:* how fingerprints are computed, exact duplicates.
-//! - *Errors:* [`DiskError`].
+//! - *Errors:* [`DiskError`] when it is opened.
 //!
 //! Entries of the index have the place of a page's record in the archive, from which its URL and date are read.
 
@@ -17,8 +17,8 @@ mod pending;
 mod tests;
 
 use crate::messages::PageFingerprint;
-use crate::storage::near::{NearEntry, NearKey, NearPlace, NearTables};
-use crate::storage::{Database, DiskError, Family};
+use crate::storage::near::{NearEntry, NearPlace, NearStore, NearTables};
+use crate::storage::{Database, DiskError};
 use archived::ArchivedPages;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -39,7 +39,8 @@ const COLLECTED_MAX: usize = 256;
 /// Index of fingerprints, shared by the parser threads.
 #[derive(Debug)]
 pub struct NearIndex {
-    disk: Arc<Database>,
+    /// The entries of archived pages.
+    pub store: NearStore,
     tables: NearTables,
     pending: PendingPages,
     archived: ArchivedPages,
@@ -102,7 +103,7 @@ impl NearClaim {
 impl Drop for NearClaim {
     fn drop(&mut self) {
         if !self.is_handed_over {
-            self.index.settle(&self.fingerprint);
+            self.index.settle(&self.fingerprint, None);
         }
     }
 }
@@ -132,31 +133,23 @@ enum Source {
 }
 
 impl NearIndex {
-    /// Creates an index with the rows on `disk`, of pages in the archive in `archive`.
-    #[must_use]
-    pub fn new(disk: Arc<Database>, n_tables: u32, archive: PathBuf) -> Self {
-        Self {
-            disk,
-            tables: NearTables::of(n_tables),
-            pending: PendingPages::default(),
-            archived: ArchivedPages::new(archive),
-        }
+    /// Opens the index in a database, of pages in the archive in `archive`.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn open(disk: Arc<Database>, n_tables: u32, archive: PathBuf) -> Result<Self, DiskError> {
+        let tables = NearTables::of(n_tables);
+        let (pending, archived) = (PendingPages::default(), ArchivedPages::new(archive));
+        Ok(Self { store: NearStore::open(disk, tables)?, tables, pending, archived })
     }
 
     /// Finds the earlier page, and registers the page for later ones. With `skips_links`, links of pages that
     /// may skip them are not followed.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn claim(
-        self: &Arc<Self>,
-        page: NewPage<'_>,
-        skips_links: bool,
-    ) -> Result<NearClaim, DiskError> {
+    pub fn claim(self: &Arc<Self>, page: NewPage<'_>, skips_links: bool) -> NearClaim {
         let domain = domain_of(page.url);
         let tag = tag(domain);
         let own = EarlierPage { url: page.url.as_str().to_owned(), date: page.at.to_string() };
-        // Before the disk is read: a page is removed after it was written.
+        // Before the store is read: a page is removed after it was added there.
         let (added, near) = self.pending.add(self.tables, page.fingerprint, (own, tag));
         let mut claim = NearClaim {
             duplicate: None,
@@ -164,7 +157,7 @@ impl NearIndex {
             fingerprint: PageFingerprint {
                 bits: page.fingerprint,
                 is_near_duplicate: false,
-                tables: Some(self.tables),
+                is_indexed: true,
                 number: added.number,
                 domain: tag,
                 is_followed: false,
@@ -181,7 +174,7 @@ impl NearIndex {
             let source = Source::Pending(other);
             candidates.push(Candidate { rank, distance, is_followed, source });
         }
-        self.read_lists(page.fingerprint, |distance, entry| {
+        self.store.find(page.fingerprint, |distance, entry| {
             let NearEntry { place, is_followed, .. } = entry;
             let age = u64::from(place.file) << 32 | u64::from(place.offset);
             let rank = (rank(entry.domain == tag, is_followed, distance), age);
@@ -190,7 +183,7 @@ impl NearIndex {
             if candidates.len() >= COLLECTED_MAX {
                 keep_best(&mut candidates);
             }
-        })?;
+        });
         keep_best(&mut candidates);
         let (duplicate, is_known) = self.choose(&candidates, &page, domain);
         claim.skips_links =
@@ -198,25 +191,10 @@ impl NearIndex {
         claim.fingerprint.is_near_duplicate = duplicate.is_some();
         claim.duplicate = duplicate;
         if is_known {
-            self.settle(&claim.fingerprint);
-            claim.fingerprint.tables = None;
+            self.settle(&claim.fingerprint, None);
+            claim.fingerprint.is_indexed = false;
         }
-        Ok(claim)
-    }
-
-    /// Calls `f` with the distance and the entry of each near page on disk, once for each table that has it.
-    fn read_lists(
-        &self,
-        fingerprint: u64,
-        mut f: impl FnMut(u32, NearEntry),
-    ) -> Result<(), DiskError> {
-        let keys = self.tables.keys(fingerprint);
-        let of: Vec<&NearKey> = keys.iter().map(|(key, _)| key).collect();
-        self.disk.get_sorted(Family::Near, &of, |i, list| {
-            let near = self.tables.near(list.unwrap_or_default(), keys[i].1);
-            near.for_each(|(distance, entry)| f(distance, entry));
-            Ok(())
-        })
+        claim
     }
 
     /// Returns the earlier page among candidates in the order of their ranks; and true if a page that
@@ -262,10 +240,14 @@ impl NearIndex {
         (best.map(|(_, duplicate)| duplicate), is_known)
     }
 
-    /// Removes a page that has been committed, or given up, from memory.
-    pub fn settle(&self, fingerprint: &PageFingerprint) {
-        if let Some(tables) = fingerprint.tables {
-            self.pending.remove(tables, fingerprint.bits, fingerprint.number);
+    /// Removes a page from those that are not committed: it has been committed, with the record at this place, or
+    /// given up.
+    pub fn settle(&self, fingerprint: &PageFingerprint, record: Option<(u32, u64)>) {
+        if let Some(entry) = fingerprint.entry(record) {
+            self.store.add(fingerprint.bits, entry);
+        }
+        if fingerprint.is_indexed {
+            self.pending.remove(self.tables, fingerprint.bits, fingerprint.number);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Pages that are not committed yet: pages of one commit find each other.
 
 use super::earlier_page::EarlierPage;
-use crate::storage::near::{DISTANCE_MAX, NearKey, NearTables};
+use crate::storage::near::{DISTANCE_MAX, NearTables};
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -20,14 +20,14 @@ pub(super) struct PendingPage {
     pub(super) is_followed: OnceLock<bool>,
 }
 
-/// All pages that are not committed yet, by their keys in the tables.
+/// All pages that are not committed yet, by their lists in the tables.
 #[derive(Debug, Default)]
 pub(super) struct PendingPages(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    by_key: HashMap<NearKey, SmallVec<[Arc<PendingPage>; 1]>, RandomState>,
+    by_list: HashMap<u32, SmallVec<[Arc<PendingPage>; 1]>, RandomState>,
 }
 
 impl PendingPages {
@@ -38,10 +38,10 @@ impl PendingPages {
         fingerprint: u64,
         (page, domain): (EarlierPage, u8),
     ) -> (Arc<PendingPage>, Vec<(u32, Arc<PendingPage>)>) {
-        let keys = tables.keys(fingerprint);
+        let lists = tables.lists(fingerprint).map(|(list, _)| list);
         let mut state = self.0.lock();
         let mut near: Vec<(u32, Arc<PendingPage>)> = Vec::new();
-        for other in keys.iter().filter_map(|(key, _)| state.by_key.get(key)).flatten() {
+        for other in lists.clone().filter_map(|list| state.by_list.get(&list)).flatten() {
             let distance = (other.fingerprint ^ fingerprint).count_ones();
             if distance <= DISTANCE_MAX && near.iter().all(|(_, of)| of.number != other.number) {
                 near.push((distance, other.clone()));
@@ -51,8 +51,8 @@ impl PendingPages {
         state.next += 1;
         let (page, is_followed) = (Arc::new(page), OnceLock::new());
         let added = Arc::new(PendingPage { number, fingerprint, page, domain, is_followed });
-        for (key, _) in keys {
-            state.by_key.entry(key).or_default().push(added.clone());
+        for list in lists {
+            state.by_list.entry(list).or_default().push(added.clone());
         }
         (added, near)
     }
@@ -60,11 +60,11 @@ impl PendingPages {
     /// Removes a page.
     pub(super) fn remove(&self, tables: NearTables, fingerprint: u64, number: u64) {
         let mut state = self.0.lock();
-        for (key, _) in tables.keys(fingerprint) {
-            if let Some(pages) = state.by_key.get_mut(&key) {
+        for (list, _) in tables.lists(fingerprint) {
+            if let Some(pages) = state.by_list.get_mut(&list) {
                 pages.retain(|page| page.number != number);
                 if pages.is_empty() {
-                    state.by_key.remove(&key);
+                    state.by_list.remove(&list);
                 }
             }
         }
@@ -72,6 +72,6 @@ impl PendingPages {
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.0.lock().by_key.is_empty()
+        self.0.lock().by_list.is_empty()
     }
 }

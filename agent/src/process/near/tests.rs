@@ -1,13 +1,11 @@
-//! Tests of the index: it finds what a comparison with all earlier pages finds.
+//! Tests of the index: earlier pages are found, committed or not.
 
 use super::*;
 use crate::storage::Batch;
+use crate::storage::near::add_row;
 use crivello_archive::{ArchiveWriter, Capture, CaptureNotes, CrawlLabel, Digests, RecordBuilder};
 use crivello_common::config::{State, Store};
 use http::{HeaderMap, Version};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
-use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
@@ -15,86 +13,16 @@ use std::time::Duration;
 const START: Timestamp = Timestamp::from_secs(1_795_608_000);
 const BITS: u64 = 0x0123_4567_89ab_cdef;
 
-fn index(dir: &Path, n_tables: u32) -> Arc<NearIndex> {
+fn index(dir: &Path, n_tables: u32) -> (Arc<Database>, Arc<NearIndex>) {
     let settings = State { near_tables: n_tables, ..State::default() };
-    let disk = Database::open(&dir.join("state"), true, &settings).unwrap();
-    Arc::new(NearIndex::new(Arc::new(disk), n_tables, dir.join("warc")))
-}
-
-/// Flips `n` different bits.
-fn flip(fingerprint: u64, n: u32, rng: &mut SmallRng) -> u64 {
-    let mut flipped = fingerprint;
-    while (flipped ^ fingerprint).count_ones() < n {
-        flipped ^= 1 << rng.random_range(0..64);
-    }
-    flipped
-}
-
-/// Random fingerprints, half of which are near to others, as a crawl and a site with one template has them.
-fn fingerprints(n: usize, rng: &mut SmallRng) -> Vec<u64> {
-    let mut all: Vec<u64> = Vec::with_capacity(n);
-    while all.len() < n {
-        let fingerprint = match rng.random_range(0..100) {
-            0..50 if !all.is_empty() => {
-                let earlier = all[rng.random_range(0..all.len())];
-                flip(earlier, rng.random_range(0..6), rng)
-            }
-            // Pages that share three blocks.
-            50 => BITS ^ u64::from(rng.random::<u16>()) << 16,
-            _ => rng.random(),
-        };
-        all.push(fingerprint);
-    }
-    all
-}
-
-/// Adds rows in commits of a thousand, and compares look-ups with all fingerprints.
-fn find_all(n_tables: u32) {
-    let dir = tempfile::tempdir().unwrap();
-    let index = index(dir.path(), n_tables);
-    let mut rng = SmallRng::seed_from_u64(17);
-    let all = fingerprints(100_000, &mut rng);
-    for (commit, chunk) in all.chunks(1_000).enumerate() {
-        let mut batch = Batch::default();
-        for (i, &fingerprint) in chunk.iter().enumerate() {
-            let place = NearPlace { file: commit as u16, offset: i as u32 };
-            let entry = NearEntry { place, domain: 0, is_followed: true };
-            index.tables.add(&mut batch, fingerprint, entry);
-        }
-        index.disk.commit(&batch).unwrap();
-    }
-    let planted = (0..500).map(|i| flip(all[i * 199], i as u32 % 5, &mut rng)).collect();
-    let random = (0..300).map(|_| rng.random()).collect();
-    let mut n_found = 0;
-    for query in [planted, random, all[..200].to_vec()].into_iter().flatten() {
-        let mut found = BTreeSet::new();
-        index
-            .read_lists(query, |distance, NearEntry { place, .. }| {
-                found.insert((place.file, place.offset, distance));
-            })
-            .unwrap();
-        let near = all.iter().enumerate().filter_map(|(i, fingerprint)| {
-            let distance = (fingerprint ^ query).count_ones();
-            (distance <= 3).then_some(((i / 1_000) as u16, (i % 1_000) as u32, distance))
-        });
-        assert_eq!(found, near.collect::<BTreeSet<_>>(), "{query:016x}");
-        n_found += found.len();
-    }
-    assert!(n_found > 1_000, "{n_found}");
-}
-
-#[test]
-fn four_tables_find_what_a_comparison_with_all_finds() {
-    find_all(4);
-}
-
-#[test]
-fn ten_tables_find_what_a_comparison_with_all_finds() {
-    find_all(10);
+    let disk = Arc::new(Database::open(&dir.join("state"), true, &settings).unwrap());
+    let index = NearIndex::open(disk.clone(), n_tables, dir.join("warc")).unwrap();
+    (disk, Arc::new(index))
 }
 
 /// A crawl of one thread: its index, and its archive.
 struct Crawl {
+    disk: Arc<Database>,
     index: Arc<NearIndex>,
     archive: ArchiveWriter,
     skips_links: bool,
@@ -112,7 +40,8 @@ impl Crawl {
             Store { file_size_max: crivello_common::units::ByteSize(1), ..Store::default() };
         let label = CrawlLabel { id: 0, contact: String::new(), settings_toml: String::new() };
         let archive = ArchiveWriter::open(&dir.join("warc"), None, &store, label).unwrap();
-        Self { index: index(dir, 4), archive, skips_links, claims: Vec::new(), n_pages: 0 }
+        let (disk, index) = index(dir, 4);
+        Self { disk, index, archive, skips_links, claims: Vec::new(), n_pages: 0 }
     }
 
     fn page(&mut self, url: &str, fingerprint: u64) -> Found {
@@ -124,7 +53,7 @@ impl Crawl {
         self.n_pages += 1;
         let at = START + Duration::from_secs(self.n_pages);
         let page = NewPage { fingerprint, url: &url, at, last_capture: last };
-        let mut claim = self.index.claim(page, self.skips_links).unwrap();
+        let mut claim = self.index.claim(page, self.skips_links);
         if !claim.skips_links {
             claim.follow_links();
         }
@@ -162,18 +91,16 @@ impl Crawl {
             let mut locations = Vec::new();
             self.archive.append([records.as_slice()], START, &mut locations).unwrap();
             let location = locations[0].unwrap();
-            let fingerprint = claim.fingerprint;
-            let place = NearPlace::of((location.file, location.offset)).unwrap();
-            let PageFingerprint { bits, domain, is_followed, .. } = fingerprint;
-            if let Some(tables) = fingerprint.tables {
-                tables.add(&mut batch, bits, NearEntry { place, domain, is_followed });
+            let (fingerprint, place) = (claim.fingerprint, (location.file, location.offset));
+            if let Some(entry) = fingerprint.entry(Some(place)) {
+                add_row(&mut batch, fingerprint.bits, entry);
             }
-            settled.push(fingerprint);
-            places.push((location.file, location.offset));
+            settled.push((fingerprint, place));
+            places.push(place);
         }
         self.archive.sync().unwrap();
-        self.index.disk.commit(&batch).unwrap();
-        settled.iter().for_each(|fingerprint| self.index.settle(fingerprint));
+        self.disk.commit(&batch).unwrap();
+        settled.iter().for_each(|(page, place)| self.index.settle(page, Some(*place)));
         assert!(self.index.pending.is_empty());
         places
     }
@@ -223,7 +150,7 @@ fn links_are_not_skipped_before_those_of_the_earlier_page_are_on_their_way() {
     let mut crawl = Crawl::new(dir.path(), true);
     let url = CrawlUrl::parse("http://a.test/1").unwrap();
     let page = NewPage { fingerprint: BITS, url: &url, at: START, last_capture: None };
-    let mut first = crawl.index.claim(page, true).unwrap();
+    let mut first = crawl.index.claim(page, true);
     first.follow_links();
     assert_eq!(crawl.page("http://a.test/2", BITS ^ 1), (of("http://a.test/1", 1), false));
     crawl.claims.clear();
@@ -238,9 +165,9 @@ fn a_page_is_no_near_duplicate_of_its_own_captures() {
     crawl.page("http://a.test/1", BITS);
     let place = crawl.commit()[0];
     assert_eq!(crawl.capture("http://a.test/1", BITS, Some(place)), (None, false));
-    assert_eq!(crawl.claims[0].0.fingerprint.tables, None, "added twice");
+    assert!(!crawl.claims[0].0.fingerprint.is_indexed, "added twice");
     assert_eq!(crawl.capture("http://a.test/1", BITS ^ 1, None), (None, false));
-    assert!(crawl.claims[1].0.fingerprint.tables.is_some());
+    assert!(crawl.claims[1].0.fingerprint.is_indexed);
     let latest = crawl.commit()[1];
     assert_eq!(crawl.capture("http://a.test/1", BITS ^ 3, Some(latest)), (None, false));
     assert_eq!(crawl.page("http://a.test/2", BITS), (of("http://a.test/1", 0), true));
@@ -259,7 +186,7 @@ fn same_fingerprints_of_one_domain_take_one_entry() {
     }
     crawl.commit();
     let mut n_entries = 0;
-    crawl.index.read_lists(BITS, |_, _| n_entries += 1).unwrap();
+    crawl.index.store.find(BITS, |_, _| n_entries += 1);
     assert_eq!(n_entries, 2 * 4);
 }
 
@@ -269,7 +196,7 @@ fn pages_that_are_given_up_or_deleted_are_not_found() {
     let mut crawl = Crawl::new(dir.path(), false);
     let url = CrawlUrl::parse("http://a.test/1").unwrap();
     let page = NewPage { fingerprint: BITS, url: &url, at: START, last_capture: None };
-    drop(crawl.index.claim(page, false).unwrap());
+    drop(crawl.index.claim(page, false));
     assert!(crawl.index.pending.is_empty());
     assert_eq!(crawl.page("http://b.test/2", BITS), (None, false));
     crawl.page("http://c.test/3", BITS ^ 1);
@@ -282,7 +209,7 @@ fn pages_that_are_given_up_or_deleted_are_not_found() {
 #[test]
 fn of_many_threads_with_one_text_exactly_one_is_the_first() {
     let dir = tempfile::tempdir().unwrap();
-    let index = index(dir.path(), 4);
+    let (_, index) = index(dir.path(), 4);
     let claims = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..16)
             .map(|n| {
@@ -291,7 +218,7 @@ fn of_many_threads_with_one_text_exactly_one_is_the_first() {
                     let url = CrawlUrl::parse(&format!("http://a.test/{n}")).unwrap();
                     let fingerprint = BITS ^ 1 << n;
                     let page = NewPage { fingerprint, url: &url, at: START, last_capture: None };
-                    index.claim(page, false).unwrap()
+                    index.claim(page, false)
                 })
             })
             .collect();
