@@ -422,7 +422,7 @@ settings! {
         /// Memory of the approximate LRU cache in front of the sieve.
         sieve_cache: ByteSize = ByteSize::mib(32);
         /// Memory of the counts of links, while `links.priority` names `url.inlinks`. 32 MiB hold some 10
-        /// million URLs; links to others are not counted then.
+        /// million URLs with several links; links to others are not counted then.
         inlinks_memory: ByteSize = ByteSize::mib(32),
             must between(ByteSize::mib(1), ByteSize::gib(1024));
         /// Maximum size of a file of ranks of hosts (`links.host-ranks`): 4.4 bytes a host. It is held in memory, and

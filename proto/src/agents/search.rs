@@ -345,6 +345,7 @@ mod tests {
             terms: vec![of("b", 3)],
             prefixes: prefix(vec![of("xa", 1), of("xc", 1)]),
             languages: [("eng".to_owned(), 1), ("ita".to_owned(), 1)].into(),
+            host_ranks: String::new(),
             ..one
         };
         let mut sums = Sums::default();
