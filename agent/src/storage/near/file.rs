@@ -190,7 +190,7 @@ impl NearFile {
                 let mut pages = recent.sorted(table);
                 for number in 0..LISTS_A_TABLE {
                     let list = table * LISTS_A_TABLE + number;
-                    if list % 1_024 == 0 && stops() {
+                    if list.is_multiple_of(1_024) && stops() {
                         return Err(ErrorKind::Interrupted.into());
                     }
                     bits.clear();

@@ -105,8 +105,8 @@ impl NearStore {
             next: numbers.iter().max().map_or(0, |last| last + 1),
             n_postponed: 0,
         };
-        let this = Self { disk: disk.clone(), dir, tables, recent_max, state: RwLock::new(state) };
-        disk.walk(Family::Near, &[], &[u8::MAX; 8], |key, value| {
+        let this = Self { disk, dir, tables, recent_max, state: RwLock::new(state) };
+        this.disk.walk(Family::Near, &[], &[u8::MAX; 8], |key, value| {
             let (fingerprint, entry) = read_row(key, value)?;
             this.add(fingerprint, entry);
             if this.state.read().merging.is_some() {

@@ -29,7 +29,7 @@ fn database(dir: &Path) -> Arc<Database> {
 
 fn entry(n: usize) -> NearEntry {
     let place = NearPlace { file: (n >> 4) as u16, offset: n as u32 };
-    NearEntry { place, domain: (n % 128) as u8, is_followed: n % 3 == 0 }
+    NearEntry { place, domain: (n % 128) as u8, is_followed: n.is_multiple_of(3) }
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -327,7 +327,7 @@ fn damage_is_noticed_or_harmless() {
         // What a merge makes of it is sound, and has no more.
         let merged = dir.path().join("merged");
         let none = RecentPages::new(TABLES);
-        NearFile::merge(&merged, &[file.clone()], &none, TABLES, &|| false).unwrap();
+        NearFile::merge(&merged, std::slice::from_ref(&file), &none, TABLES, &|| false).unwrap();
         let merged = NearFile::open(&merged, 1, TABLES).unwrap();
         let mut n_found = [0; 3];
         for &query in &pages[..100] {
