@@ -16,7 +16,7 @@
 //! | `groups` | group(8) | [`GroupState`]: the agent's role, and whether the group is open; a group without a row is open |
 //! | `content` | payload digest(16) | time(8), URL: the page that was archived first with this payload |
 //! | `known` | payload digest(20 or 32) | time(8), URL: a capture that an index of an earlier crawl lists |
-//! | `near` | archive file(2) offset(4) | fingerprint(8), the rest of a [`near::NearEntry`](1): an archived page that is in no file of the [index](near) yet |
+//! | `near` | archive file(2) offset(4) | fingerprint(8), the rest of a [`near::NearEntry`] (1): an archived page that is in no file of the [index](near) yet |
 //! | `outbox` | kind(1) agent(4) seq(8) | facts not yet acknowledged by that agent ([`facts`]), and the pages that wait for it |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
 //!

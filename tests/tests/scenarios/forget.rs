@@ -123,8 +123,11 @@ fn assert_forgotten(
             assert!(!wanted.has(json["url"].as_str().expect("a URL")), "{line}");
         }
     }
-    let checked = output(Command::new(binary()).args(["archive", "check"]).arg(crawl));
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    // An agent of a cluster may have no host, and no file.
+    if !archive.records.is_empty() {
+        let checked = output(Command::new(binary()).args(["archive", "check"]).arg(crawl));
+        assert!(checked.status.success(), "{checked:?}");
+    }
 }
 
 fn requests(scene: &Scene, wanted: &Wanted) -> usize {

@@ -13,7 +13,8 @@ use std::time::Duration;
 const JUDGE: &str = include_str!("packages/judge.py");
 
 fn crawled() -> Scene {
-    let spec = Spec::new(seed()).size(5, 2, 20).ips(10);
+    // Of 5 domains, one agent has none in one of 16 crawls.
+    let spec = Spec::new(seed()).size(12, 2, 8).ips(24);
     let spec = spec.portion(0.1, PageKind::Redirect(301)).portion(0.1, PageKind::Status(404));
     let spec = spec.portion(0.1, PageKind::Binary).portion(0.2, PageKind::Duplicate);
     let scene = Scene::new(spec).delays("20ms", "0ms").arg("--agents").arg("2");
