@@ -157,7 +157,8 @@ impl Build {
         let mut threads = threads.inspect_err(|_| shared.lifecycle.abandon())?;
         let (index, indexer) = index.map(|index| (index.api, index.thread)).unzip();
         threads.extend(indexer);
-        threads.push(start_near_merger(&shared.lifecycle, near)?);
+        let merger = start_near_merger(&shared.lifecycle, near);
+        threads.push(merger.inspect_err(|_| shared.lifecycle.abandon())?);
         runtime.spawn(trace_export::collect(shared.lifecycle.clone(), shared.tracer.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());

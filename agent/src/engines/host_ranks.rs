@@ -72,8 +72,10 @@ impl HostRanksClient {
         for other in others.into_iter().take(ASKED_AT_ONCE) {
             match self.receive(other, wanted).await {
                 Ok(()) => {
-                    self.load(wanted).await?;
-                    return Ok(());
+                    if self.load(wanted).await? {
+                        return Ok(());
+                    }
+                    problem = "the file that was received is gone".to_owned();
                 }
                 Err(error) => problem = format!("agent {other}: {error}"),
             }

@@ -131,7 +131,10 @@ impl RankStore {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             if digests.iter().all(|digest| entry.file_name() != **digest) {
-                fs::remove_file(entry.path())?;
+                match fs::remove_file(entry.path()) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
             }
         }
         Ok(())

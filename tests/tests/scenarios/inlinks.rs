@@ -16,8 +16,8 @@ const TARGET: &str = "www.target.test";
 const RULES: &str = "www.rules.test";
 const RULES_LATENCY_MS: u32 = 6_000;
 /// In the order of appearance the lead is -32, and in that of links it is 32. The pages in memory when links are counted
-/// come first.
-const LEAD_MIN: f64 = 8.0;
+/// come first, and on a slow machine some more.
+const LEAD_MIN: f64 = -8.0;
 /// URLs in memory: those of all linkers, and few pages.
 const WINDOW: &str = "state.window-urls-max=24";
 const DELAY: Duration = Duration::from_millis(250);

@@ -71,8 +71,9 @@ fn hosts_of_a_high_rank_come_first_and_every_agent_gets_the_ranks() {
     let hosts: Vec<String> = (0..N_HOSTS).map(|i| format!("h0.site{i}.test")).collect();
     let good: Vec<&str> = hosts.iter().step_by(2).map(String::as_str).collect();
     let file = table(&cluster, "good.tsv", &good, |_| 1.0);
-    let said = cluster.run_ok(&["rank", "feed", &file]);
-    println!("{said}");
+    // 75: agents that are slow take the ranks later.
+    let (code, said, problem) = cluster.ask(&["rank", "feed", &file]);
+    assert!(matches!(code, Some(0 | 75)), "{said}{problem}");
     let first = until_all_use(&mut cluster, &["a", "b", "c"], "");
     let why = cluster.run_ok(&["why", good[0]]);
     assert!(why.contains("rank 255 of 255"), "{why}");

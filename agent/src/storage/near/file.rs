@@ -198,7 +198,11 @@ impl NearFile {
                     for (input, reader) in &mut inputs {
                         let n = input.list_len(list);
                         buffer.resize(n * ENTRY_BYTES + CHECKSUMS_BYTES, 0);
-                        reader.read_exact(&mut buffer)?;
+                        if let Err(error) = reader.read_exact(&mut buffer) {
+                            input.report(&error);
+                            reader.seek(SeekFrom::Start(input.offset(list + 1)))?;
+                            continue;
+                        }
                         let (of_bits, of_marks) = buffer.split_at(n * BITS_BYTES + CHECKSUM_BYTES);
                         match (check(list as u32, of_bits), check(list as u32, of_marks)) {
                             (Ok(of_bits), Ok(of_marks)) => {

@@ -12,9 +12,9 @@
 use super::recent::RECENT_MAX;
 use super::{NearEntry, NearFile, NearTables, RecentPages, read_row};
 use crate::storage::{Batch, Database, DiskError, Family, MALFORMED};
-use crivello_common::runtime::create_private_dir;
+use crivello_common::runtime::{create_private_dir, replacement_path};
 use parking_lot::RwLock;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,11 +106,12 @@ impl NearStore {
             n_postponed: 0,
         };
         let this = Self { disk, dir, tables, recent_max, state: RwLock::new(state) };
+        let mut can_merge = true;
         this.disk.walk(Family::Near, &[], &[u8::MAX; 8], |key, value| {
             let (fingerprint, entry) = read_row(key, value)?;
             this.add(fingerprint, entry);
-            if this.state.read().merging.is_some() {
-                this.merge_now()?;
+            if can_merge && this.state.read().merging.is_some() {
+                can_merge = this.merge_now()?;
             }
             Ok(true)
         })?;
@@ -167,9 +168,15 @@ impl NearStore {
             }
         };
         let (kept, inputs) = files.split_at(kept_count(&files, &merging));
-        create_private_dir(&self.dir)?;
+        if !self.dir.exists() {
+            create_private_dir(&self.dir)?;
+            self.dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())?;
+        }
         let path = path_of(&self.dir, number);
-        NearFile::merge(&path, inputs, &merging, self.tables, stops)?;
+        NearFile::merge(&path, inputs, &merging, self.tables, stops).inspect_err(|_| {
+            // A part of a file on a full disk would keep it full.
+            let _ = fs::remove_file(replacement_path(&path));
+        })?;
         let merged = Arc::new(NearFile::open(&path, number, self.tables)?);
         let files = kept.iter().cloned().chain([merged]).collect();
         let mut state = self.state.write();
@@ -214,7 +221,8 @@ impl NearStore {
         if self.state.read().replaced.is_empty() {
             return;
         }
-        for path in std::mem::take(&mut self.state.write().replaced) {
+        let replaced = std::mem::take(&mut self.state.write().replaced);
+        for path in replaced {
             if let Err(error) = fs::remove_file(&path) {
                 let path = path.display();
                 tracing::warn!(%error, %path, "cannot delete a file of the index of near-duplicates; the next start deletes it");
@@ -228,17 +236,19 @@ impl NearStore {
         self.recent_max - self.state.read().recent.len()
     }
 
-    /// Merges while nobody else commits.
-    fn merge_now(&self) -> Result<(), DiskError> {
-        let failed = |source| DiskError::Near { path: self.dir.clone(), source };
-        self.merge(&|| false).map_err(failed)?;
+    /// Merges while nobody else commits. Returns false if that failed: the merge is tried again while the crawl runs.
+    fn merge_now(&self) -> Result<bool, DiskError> {
+        if let Err(error) = self.merge(&|| false) {
+            tracing::warn!(%error, "cannot merge the index of near-duplicates");
+            return Ok(false);
+        }
         let mut batch = Batch::default();
         self.add_merged(&mut batch);
         self.disk.commit(&batch)?;
         self.on_committed();
         self.disk.sync()?;
         self.on_synced();
-        Ok(())
+        Ok(true)
     }
 }
 
