@@ -55,7 +55,8 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
 #[test]
 fn what_a_store_has_of_a_lost_agent_is_not_fetched_again() {
     let mut web = web(24);
-    web.body_bytes = 60_000;
+    // Large pages fill a file, also if b has few hosts.
+    web.body_bytes = 120_000;
     let limits = cluster(web).set("limits.pages-per-host-max=24").set("store.file-size-max=1MiB");
     let store = limits.dir().join("store");
     let address = format!("upload.url=\"file://{}\"", store.display());
@@ -66,7 +67,7 @@ fn what_a_store_has_of_a_lost_agent_is_not_fetched_again() {
         lines.find(|columns| columns.first() == Some(&"b")).expect("a line of b")[1].to_owned();
     let objects = store.join(format!("agent-{id}"));
     let n_stored = || if objects.exists() { listed(&objects, ".cdxj").len() } else { 0 };
-    cluster.until("some files of b are stored", |_| n_stored() >= 2);
+    cluster.until("a file of b is stored", |_| n_stored() >= 1);
     lose(&mut cluster, "b");
     let in_store: BTreeSet<String> = listed(&objects, ".warc.gz")
         .iter()
