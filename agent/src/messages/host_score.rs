@@ -31,7 +31,7 @@ impl HostScore {
     /// Returns the mean of it and of the rank of the host, which is 0 if it is unknown.
     #[must_use]
     pub fn with_rank(self, rank: u8) -> Self {
-        /// What a rank of 255 counts for: as much as the best score.
+        /// Score of one step of the rank: 255 of them are the best score.
         const STEP: u16 = u16::MAX / u8::MAX as u16;
         Self(self.0.midpoint(u16::from(rank) * STEP))
     }

@@ -440,8 +440,8 @@ settings! {
         sync_interval: Duration = secs(1), must between(MILLISECOND, secs(3_600));
         /// Free disk space below which fetching is suspended.
         disk_free_min: ByteSize = ByteSize::mib(256);
-        /// Number of tables of the index of near-duplicates: 4, about 53 bytes per page, for up to some 60
-        /// million pages per agent; or 10, about 200 bytes per page, for more.
+        /// Number of tables of the index of near-duplicates: 4, about 53 bytes per page; or 10, about 130 bytes per
+        /// page, which find the same pages.
         near_tables: u32 = 4, must one_of(&[4, 10]), permanent true;
         /// Number of threads that parse and compress. 0 is one per core.
         parser_threads: u32 = 0, in "threads", must between(0, 1_024);
@@ -474,14 +474,14 @@ settings! {
         /// AWS_SECRET_ACCESS_KEY=… and, if there is one, AWS_SESSION_TOKEN=…; in a cluster each agent has it at this
         /// path. If empty, the environment variables of these names have them.
         credentials_file: String = String::new();
-        /// Whether each archive file also gets a table there, in Parquet: a row for each capture, with the columns of
+        /// True if each archive file also gets a table there, in Parquet: a row for each capture, with the columns of
         /// crivello export parquet.
         parquet: bool = true;
-        /// Whether an archive file is deleted on this machine once its copy was read back and is the same.
+        /// True if an archive file is deleted on this machine once its copy was read back and is the same.
         delete_after: bool = false;
-        /// Whether the store survives the loss of this machine, so that a copy in it counts as a second copy: if an
-        /// agent of a cluster is lost with its disk, pages in files that were read back from the store are not fetched
-        /// again. auto: yes for s3, no for file.
+        /// Survival of the store when this machine is lost, so that a copy in it counts as a second copy: if an agent
+        /// of a cluster is lost with its disk, pages in files that were read back from the store are not fetched again.
+        /// auto: yes for s3, no for file.
         survives: StoreSurvival = StoreSurvival::Auto;
         /// Size of the parts in which a file is sent; larger for files of more than 9,000 of them. Amazon S3 permits
         /// no less than 5 MiB.

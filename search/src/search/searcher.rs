@@ -42,7 +42,7 @@ pub struct IndexStats {
     pub bytes: SegmentBytes,
 }
 
-/// What an index has of a page.
+/// A page, as an index has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPage {
     /// Title; empty if it has none.
