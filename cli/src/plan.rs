@@ -99,7 +99,7 @@ impl Plan {
 }
 
 /// Settings of a crawl that is resumed, with their name in errors.
-type Stored = (String, StoredSettings);
+pub type Stored = (String, StoredSettings);
 
 /// Returns the settings of the crawl by `agents` agents in `out`; `None` if there is no crawl.
 fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
@@ -116,21 +116,13 @@ fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
     }
 }
 
-/// Returns the settings for the coordinator in a directory, and the settings given now.
+/// Returns the stored settings, or the defaults, overridden by `args`, and the settings given now. A setting
+/// that the coordinator was given in the same way at its last start is not overridden: `crivello set` may
+/// have changed it since.
 ///
 /// # Errors
 /// Returns usage errors, each with its reason.
-pub fn coordinator_settings(
-    dir: &Path,
-    args: &SettingsArgs,
-) -> Result<(Settings, TypedSettings), CliError> {
-    settings_of(stored_by_coordinator(dir)?.as_ref(), args)
-}
-
-/// Returns the stored settings, or the defaults, overridden by `args`. A setting that the
-/// coordinator was given in the same way at its last start is not overridden: `crivello set` may
-/// have changed it since.
-fn settings_of(
+pub fn settings_of(
     stored: Option<&Stored>,
     args: &SettingsArgs,
 ) -> Result<(Settings, TypedSettings), CliError> {
@@ -180,11 +172,22 @@ fn stored_by_agent(dir: &Path) -> Result<Option<Stored>, CliError> {
     Ok(Some((name, StoredSettings { toml, ..StoredSettings::default() })))
 }
 
-fn stored_by_coordinator(dir: &Path) -> Result<Option<Stored>, CliError> {
-    let Some(stored) = stored_settings(dir)? else { return Ok(None) };
+/// Returns the settings of the coordinator in `dir`; `None` if no crawl was begun there.
+///
+/// # Errors
+/// Fails if the directory holds something else, or if the settings are damaged.
+pub fn stored_by_coordinator(dir: &Path) -> Result<Option<Stored>, CliError> {
     let name = dir.join(STATE_FILE).display().to_string();
+    stored_settings(dir)?.map(|stored| complete(name, stored)).transpose()
+}
+
+/// Checks that the settings of a coordinator contain every setting.
+///
+/// # Errors
+/// Fails if one is missing.
+pub fn complete(name: String, stored: StoredSettings) -> Result<Stored, CliError> {
     check_complete(&name, &stored.toml, "The version of crivello that wrote it can read it")?;
-    Ok(Some((name, stored)))
+    Ok((name, stored))
 }
 
 /// Checks that stored settings contain every setting.

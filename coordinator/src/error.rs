@@ -9,6 +9,11 @@ pub enum CoordinatorError {
     /// Something is damaged or failed.
     #[error("{0}")]
     Broken(String),
+    /// Another coordinator may be active now.
+    #[error(
+        "this coordinator is not active any more: etcd was not reached in time, or it was stopped or asleep"
+    )]
+    Deposed,
 }
 
 impl CoordinatorError {

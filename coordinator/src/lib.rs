@@ -5,7 +5,7 @@
 //!  ─────────────► rpc ── Command ──► membership ── event, now ──► members   (pure: decides)
 //!       ▲          ▲                    │  ◄─────── result ──────────┘
 //!       │          └──── reply ─────────┤
-//!       │                               ├──► state_file   (synced before anything is published)
+//!       │                               ├──► state        (synced before anything is published)
 //!       └── views, settings ◄── watch ◄─┘
 //! ```
 //! [`members`] only makes decisions: it uses no clock, network or disk. The membership thread
@@ -13,6 +13,7 @@
 //! assembles the parts.
 
 mod error;
+mod etcd;
 mod lease_clock;
 pub mod members;
 mod membership;
@@ -25,11 +26,12 @@ mod rpc;
 mod server;
 mod settings;
 mod signing_key;
-mod state_file;
+mod state;
 mod watchers;
 
 pub use error::CoordinatorError;
+pub use etcd::{Active, Election, EtcdOptions};
 pub use rebuild::{Rebuilt, ViewCopy, rebuild};
-pub use server::{Coordinator, Listen};
+pub use server::{Coordinator, Home, Listen};
 pub use signing_key::SIGNING_KEY_FILE;
-pub use state_file::{STATE_FILE, StoredSettings, stored_settings};
+pub use state::{STATE_FILE, StoredSettings, stored_settings};

@@ -1,34 +1,38 @@
-//! The membership thread: owns the coordinator's state and runs commands one at a time.
+//! The membership thread: owns the coordinator's state and runs commands, one after the other.
 //!
 //! - *Input:* commands, through a bounded queue ([`MembershipHandle`]).
 //! - *Output:* a reply to each command; views and settings after they are stored.
 //! - *Errors:* a change that cannot be stored is not made, and its sender gets the error.
 //!   Leases are still renewed, so no agent dies because of a full disk.
+//!
+//! All commands that wait are decided on a copy of the state ([`Draft`]), which is stored with one sync and published
+//! as one view: agents that join at the same time, and all page quotas, take one write.
 
+use crate::etcd::ActiveUntil;
 use crate::lease_clock::LeaseClock;
-use crate::members::{
-    MemberEvent, MemberLease, MemberRefusal, Members, MembershipRules, StepResult,
-};
+use crate::members::{MemberEvent, MemberLease, MemberRefusal, Members, MembershipRules};
 use crate::metrics::Counts;
 use crate::page_quota::{PageQuota, PageReport, living};
 use crate::settings::{EditRejected, SettingsStore};
-use crate::state_file::{Record, StateFile};
+use crate::state::{CoordinatorState, Record};
 use crivello_common::certificate_id::CertificateId;
 use crivello_common::config::{Edit, Settings};
 use crivello_common::obstacle::{Obstacle, ObstacleKind};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::{Agent, AgentId, AgentState, View};
+use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
+use std::{io, iter};
 use tokio::sync::{oneshot, watch};
 
 /// Capacity of the command queue: one command per agent, plus some from people.
 const QUEUE_LEN_MAX: usize = 2_048;
+/// Maximum number of commands whose changes are stored at once.
+const BATCH_LEN_MAX: usize = 256;
 /// Clock readings per lease. At most twice this fraction of a lease can pass unnoticed.
 const CLOCK_READS_A_LEASE: u32 = 10;
 
@@ -57,23 +61,29 @@ pub(crate) enum Command {
     AcceptCertificate(String, CertificateId),
     /// Count the process of the agent with this name or id as ended.
     DeclareDead(String),
+    /// Edit settings, if this revision is in force (0: any revision).
+    Edit(Vec<(String, Edit)>, u64),
     /// List all leases without changing anything.
     List,
 }
 
+type Request = (Command, oneshot::Sender<Result<Reply, CommandError>>);
+
 #[derive(Debug)]
 enum Message {
-    Command(Command, oneshot::Sender<Result<Reply, CommandError>>),
-    /// Edits of settings, made only if this revision is in force (0: any revision).
-    Edit(Vec<(String, Edit)>, u64, oneshot::Sender<Result<EditReply, CommandError>>),
+    Command(Request),
     End,
 }
 
 /// The result of a command.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     /// The view in force.
     pub(crate) view: Arc<View>,
+    /// The settings in force.
+    pub(crate) settings: Arc<v1::CrawlSettings>,
+    /// For an edit: keys of changed settings that take effect when the agents restart.
+    pub(crate) at_restart: Vec<String>,
     /// Granted lease and its agent.
     pub(crate) lease: Option<(AgentId, Duration)>,
     /// For a list: each agent with the rest of its lease and the epoch that it uses.
@@ -88,15 +98,6 @@ pub(crate) struct Reply {
     pub(crate) copies_wanted: u64,
     /// For a heartbeat in a crawl with a page limit: the agent's page quota.
     pub(crate) pages: Option<v1::QuotaGrant>,
-}
-
-/// The result of edits.
-#[derive(Clone, Debug)]
-pub(crate) struct EditReply {
-    /// The settings in force.
-    pub(crate) settings: Arc<v1::CrawlSettings>,
-    /// Keys of changed settings that take effect when the agents restart.
-    pub(crate) at_restart: Vec<String>,
 }
 
 /// The reason why a command changed nothing.
@@ -117,6 +118,9 @@ pub(crate) enum CommandError {
     /// The thread has ended.
     #[error("the coordinator is stopping")]
     Ending,
+    /// Another coordinator may be active.
+    #[error("this coordinator is not active any more")]
+    Deposed,
 }
 
 /// Handle that sends commands to the thread. Clones share the thread.
@@ -136,47 +140,19 @@ impl MembershipHandle {
     /// # Errors
     /// Fails if the system cannot start a thread.
     pub(crate) fn start(
-        (file, record): (StateFile, Record),
+        state: (CoordinatorState, Record),
         settings: &Settings,
+        active: ActiveUntil,
         clock: Clock,
     ) -> io::Result<Self> {
-        let (lease, now) = (settings.fixed.cluster.lease, clock.now());
-        let Record { members, page_quotas, .. } = record.clone();
-        let view = members.view.clone();
-        let quota = settings.live.limits.pages_max.map(|limit| {
-            let unreported = living(&view).into_iter().filter(|id| !page_quotas.contains_key(id));
-            PageQuota::new(limit, page_quotas.clone()).with_unreported(unreported.collect())
-        });
-        let replication = settings.fixed.cluster.replication as usize;
-        let store = SettingsStore::new(settings.clone(), record.settings.clone());
-        let (settings_sender, settings_receiver) = watch::channel(Arc::new(store.message()));
-        let (views, view_receiver) = watch::channel(Arc::new(view));
+        let service = MembershipService::new(state, settings, active, clock);
+        let (counts, views) = (Arc::clone(&service.counts), service.views.subscribe());
+        let settings = service.settings.subscribe();
         let (queue, messages) = sync_channel(QUEUE_LEN_MAX);
-        let tick = (lease / CLOCK_READS_A_LEASE).max(Duration::from_millis(1));
-        let counts = Arc::<Counts>::default();
-        counts.limit.store(settings.live.limits.pages_max.unwrap_or_default(), Relaxed);
-        counts.pages_granted.store(quotas(quota.as_ref()).values().sum(), Relaxed);
-        let peer_lease = settings.fixed.cluster.peer_lease();
-        let rules = MembershipRules { lease, peer_lease, replication };
-        let service = MembershipService {
-            counts: Arc::clone(&counts),
-            file,
-            stored: record,
-            members: Members::restore(rules, members, now),
-            obstacles_at: Timestamp::ZERO,
-            quota,
-            store,
-            views,
-            settings: settings_sender,
-            clock,
-            lease_clock: LeaseClock::new(now, 2 * tick),
-            tick,
-            is_failing: false,
-        };
         std::thread::Builder::new()
             .name("members".to_owned())
             .spawn(move || service.run(&messages))?;
-        Ok(Self { queue, views: view_receiver, counts, settings: settings_receiver })
+        Ok(Self { queue, views, counts, settings })
     }
 
     /// Runs a command and waits for its result.
@@ -188,7 +164,7 @@ impl MembershipHandle {
         counts.requests.fetch_add(1, Relaxed);
         let is_heartbeat = matches!(command, Command::Event(MemberEvent::Heartbeat { .. }, _));
         counts.heartbeats.fetch_add(is_heartbeat.into(), Relaxed);
-        let result = self.send(|reply| Message::Command(command, reply)).await;
+        let result = self.send(command).await;
         match &result {
             Err(CommandError::Refused(_)) => counts.refusals.fetch_add(1, Relaxed),
             Err(CommandError::Busy) => counts.busy.fetch_add(1, Relaxed),
@@ -205,16 +181,13 @@ impl MembershipHandle {
         &self,
         edits: Vec<(String, Edit)>,
         known_revision: u64,
-    ) -> Result<EditReply, CommandError> {
-        self.send(|reply| Message::Edit(edits, known_revision, reply)).await
+    ) -> Result<Reply, CommandError> {
+        self.send(Command::Edit(edits, known_revision)).await
     }
 
-    async fn send<T>(
-        &self,
-        message: impl FnOnce(oneshot::Sender<Result<T, CommandError>>) -> Message,
-    ) -> Result<T, CommandError> {
+    async fn send(&self, command: Command) -> Result<Reply, CommandError> {
         let (reply, result) = oneshot::channel();
-        match self.queue.try_send(message(reply)) {
+        match self.queue.try_send(Message::Command((command, reply))) {
             Ok(()) => result.await.unwrap_or(Err(CommandError::Ending)),
             Err(TrySendError::Full(_)) => Err(CommandError::Busy),
             Err(TrySendError::Disconnected(_)) => Err(CommandError::Ending),
@@ -228,20 +201,29 @@ impl MembershipHandle {
     }
 }
 
+/// What commands decide, before it is stored.
+#[derive(Clone, Debug)]
+struct Draft {
+    members: Members,
+    /// `None` if there is no page limit.
+    quota: Option<PageQuota>,
+    settings: Arc<SettingsStore>,
+    /// Keys of settings that have changed.
+    changed: Vec<String>,
+}
+
 /// The state of the thread.
 struct MembershipService {
     counts: Arc<Counts>,
-    file: StateFile,
-    /// Content of the file, or the content being written.
+    state: CoordinatorState,
+    /// The record in it, or the one being written.
     stored: Record,
-    members: Members,
+    in_force: Draft,
     /// Time of the last count of obstacles.
     obstacles_at: Timestamp,
-    /// `None` if there is no page limit.
-    quota: Option<PageQuota>,
-    store: SettingsStore,
     views: watch::Sender<Arc<View>>,
     settings: watch::Sender<Arc<v1::CrawlSettings>>,
+    active: ActiveUntil,
     clock: Clock,
     lease_clock: LeaseClock,
     /// Longest time between two clock readings.
@@ -251,32 +233,81 @@ struct MembershipService {
 }
 
 impl MembershipService {
+    fn new(
+        (state, record): (CoordinatorState, Record),
+        settings: &Settings,
+        active: ActiveUntil,
+        clock: Clock,
+    ) -> Self {
+        let (lease, now) = (settings.fixed.cluster.lease, clock.now());
+        let Record { members, page_quotas, .. } = record.clone();
+        let view = members.view.clone();
+        let quota = settings.live.limits.pages_max.map(|limit| {
+            let unreported = living(&view).into_iter().filter(|id| !page_quotas.contains_key(id));
+            PageQuota::new(limit, page_quotas.clone()).with_unreported(unreported.collect())
+        });
+        let replication = settings.fixed.cluster.replication as usize;
+        let store = SettingsStore::new(settings.clone(), record.settings.clone());
+        let message = Arc::new(store.message());
+        let tick = (lease / CLOCK_READS_A_LEASE).max(Duration::from_millis(1));
+        let counts = Arc::<Counts>::default();
+        counts.limit.store(settings.live.limits.pages_max.unwrap_or_default(), Relaxed);
+        counts.pages_granted.store(quotas(quota.as_ref()).values().sum(), Relaxed);
+        let peer_lease = settings.fixed.cluster.peer_lease();
+        let rules = MembershipRules { lease, peer_lease, replication };
+        Self {
+            counts,
+            state,
+            stored: record,
+            in_force: Draft {
+                members: Members::restore(rules, members, now),
+                quota,
+                settings: Arc::new(store),
+                changed: Vec::new(),
+            },
+            obstacles_at: Timestamp::ZERO,
+            views: watch::Sender::new(Arc::new(view)),
+            settings: watch::Sender::new(message),
+            active,
+            clock,
+            lease_clock: LeaseClock::new(now, 2 * tick),
+            tick,
+            is_failing: false,
+        }
+    }
+
     fn run(mut self, messages: &Receiver<Message>) {
-        loop {
-            let message = messages.recv_timeout(self.pause());
+        let mut is_ending = false;
+        while !is_ending && self.active.is_active() {
+            let first = match messages.recv_timeout(self.pause()) {
+                Ok(message) => message,
+                // A view that cannot be stored now is stored at a later tick.
+                Err(RecvTimeoutError::Timeout) => {
+                    let tick = Command::Event(MemberEvent::Tick, None);
+                    Message::Command((tick, oneshot::channel().0))
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut requests = Vec::new();
+            for message in iter::once(first).chain(messages.try_iter().take(BATCH_LEN_MAX - 1)) {
+                match message {
+                    Message::Command(request) => requests.push(request),
+                    Message::End => {
+                        is_ending = true;
+                        break;
+                    }
+                }
+            }
             let now = self.lease_clock.advance(self.clock.now());
             self.count_obstacles(now);
-            match message {
-                Ok(Message::Command(command, reply)) => {
-                    // The sender may be gone.
-                    let _ = reply.send(self.execute(command, now));
-                }
-                Ok(Message::Edit(edits, known_revision, reply)) => {
-                    let _ = reply.send(self.edit(&edits, known_revision));
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    // A view that cannot be stored now is stored at a later tick.
-                    let _ = self.apply(&MemberEvent::Tick, now);
-                }
-                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
-            }
+            self.handle(requests, now);
         }
     }
 
     /// Returns the time until the next clock reading.
     fn pause(&mut self) -> Duration {
         let now = self.lease_clock.advance(self.clock.now());
-        match self.members.next_expiry() {
+        match self.in_force.members.next_expiry() {
             Some(at) if !self.is_failing => at.since(now).min(self.tick),
             _ => self.tick,
         }
@@ -288,141 +319,108 @@ impl MembershipService {
             return;
         }
         self.obstacles_at = now;
-        let obstacles = self.members.obstacles();
+        let obstacles = self.in_force.members.obstacles();
         for (kind, count) in ObstacleKind::ALL.into_iter().zip(&self.counts.obstacles) {
             let n = obstacles.iter().filter(|obstacle| obstacle.kind == kind).count();
             count.store(n as u64, Relaxed);
         }
     }
 
-    fn execute(&mut self, command: Command, now: Timestamp) -> Result<Reply, CommandError> {
-        match command {
-            Command::Event(event, report) => {
-                let mut reply = self.apply(&event, now)?;
-                reply.pages = report.and_then(|(id, report)| self.grant_pages(id, report));
-                if let MemberEvent::Heartbeat(report) = &event {
-                    reply.copies_wanted = self.members.copies_wanted(report.id);
+    /// Runs commands and sends their results. If the changes of several cannot be stored, each runs by itself, so
+    /// that those which change nothing succeed.
+    fn handle(&mut self, requests: Vec<Request>, now: Timestamp) {
+        match self.attempt(requests.iter().map(|(command, _)| command), now) {
+            // The results were decided in time, but another coordinator may be active when they are sent.
+            _ if !self.active.is_active() => {
+                for (_, sender) in requests {
+                    let _ = sender.send(Err(CommandError::Deposed));
                 }
-                Ok(reply)
             }
-            Command::Drain(agent) => {
-                self.apply(&MemberEvent::Drain { id: self.members.find(&agent)? }, now)
-            }
-            Command::AcceptCertificate(agent, certificate) => {
-                let id = self.members.find(&agent)?;
-                self.apply(&MemberEvent::AcceptCertificate { id, certificate }, now)
-            }
-            Command::DeclareDead(agent) => {
-                self.apply(&MemberEvent::DeclareDead { id: self.members.find(&agent)? }, now)
-            }
-            Command::Remove { agent, refetch, ignore_store, safe_pages, force } => {
-                let id = self.members.find(&agent)?;
-                // The view and the quotas change in the same record.
-                let before = self.quota.clone();
-                if let Some(quota) = self.quota.as_mut().filter(|_| refetch) {
-                    quota.keep_only(id, if ignore_store { 0 } else { safe_pages });
+            Ok(results) => {
+                for ((_, sender), result) in requests.into_iter().zip(results) {
+                    // The sender may be gone.
+                    let _ = sender.send(result);
                 }
-                let removed = MemberEvent::Remove { id, refetch, ignore_store, force };
-                let removed = self.apply(&removed, now);
-                if removed.is_err() {
-                    self.quota = before;
+            }
+            Err(error) => match <[Request; 1]>::try_from(requests) {
+                Ok([(command, sender)]) => {
+                    let _ = sender.send(self.on_not_stored(&command, &error, now));
                 }
-                removed
-            }
-            Command::List => {
-                let mut list = self.reply(None, now);
-                let lease = |id| self.members.lease(id, now).map(|(left, epoch)| (id, left, epoch));
-                list.leases = list.view.agents.iter().filter_map(|a| lease(a.id)).collect();
-                list.obstacles = self.members.obstacles();
-                list.uncovered = self.members.uncovered();
-                let safe_files = |a: &Agent| (a.id, self.members.safe_files(a.id));
-                list.safe_files = list.view.agents.iter().map(safe_files).collect();
-                Ok(list)
-            }
+                Err(requests) => {
+                    requests.into_iter().for_each(|request| self.handle(vec![request], now));
+                }
+            },
         }
     }
 
-    /// Applies one event: decides on a copy, stores it, then puts it in force and publishes it.
-    fn apply(&mut self, event: &MemberEvent, now: Timestamp) -> Result<Reply, CommandError> {
-        let mut next = self.members.clone();
-        let result = next.step(event, now);
-        let is_new_view = next.view().epoch != self.members.view().epoch;
-        if next.must_be_stored(&self.members) {
-            let mut record = self.stored.clone();
-            record.members = next.record();
-            record.page_quotas = quotas(self.quota.as_ref());
-            if let Err(error) = self.save(record) {
-                // No agent may die because no view can be stored.
-                let renewed = self.members.renew_lease_only(event, now);
-                let lease = renewed.ok_or_else(|| CommandError::NotStored(error.to_string()))?;
-                return Ok(self.reply(lease?, now));
-            }
-        }
-        if is_new_view {
-            log_changes(self.members.view(), next.view());
-            self.views.send_replace(Arc::new(next.view().clone()));
-        }
-        let was_outdated = self.members.is_outdated();
-        self.members = next;
-        if self.members.is_outdated() && !was_outdated {
-            tracing::error!("all requests are refused from now on: {}", err_text(&result));
-        }
-        Ok(self.reply(result?, now))
-    }
-
-    /// Changes settings: checks, stores, then puts them in force and publishes them.
-    fn edit(
+    /// Decides on a copy, stores it if it must be stored, then puts it in force and publishes it.
+    ///
+    /// # Errors
+    /// Fails if it cannot be stored. Nothing has changed then.
+    fn attempt<'a>(
         &mut self,
-        edits: &[(String, Edit)],
-        known_revision: u64,
-    ) -> Result<EditReply, CommandError> {
-        let edited = self.store.check(edits, known_revision)?;
-        if !edited.changed.is_empty() {
-            let limit = edited.settings.live.limits.pages_max;
-            let quota = match (self.quota.clone(), limit) {
-                (Some(quota), Some(limit)) => Some(quota.with_limit(limit)),
-                // Pages fetched without a limit count too, so all agents must report first.
-                (None, Some(limit)) => {
-                    let unreported = living(self.members.view());
-                    Some(PageQuota::new(limit, BTreeMap::new()).with_unreported(unreported))
-                }
-                (_, None) => None,
-            };
-            let store = self.store.with(&edited.settings);
-            let mut record = self.stored.clone();
-            record.settings = store.stored().clone();
-            record.page_quotas = quotas(quota.as_ref());
-            self.save(record).map_err(|error| CommandError::NotStored(error.to_string()))?;
-            for key in &edited.changed {
-                tracing::info!(
-                    "setting {key} changed to {}",
-                    edited.settings.value(key).unwrap_or_default()
-                );
-            }
-            self.counts.limit.store(limit.unwrap_or_default(), Relaxed);
-            (self.store, self.quota) = (store, quota);
-            self.settings.send_replace(Arc::new(self.store.message()));
+        commands: impl Iterator<Item = &'a Command>,
+        now: Timestamp,
+    ) -> io::Result<Vec<Result<Reply, CommandError>>> {
+        let mut draft = self.in_force.clone();
+        let mut results: Vec<_> = commands.map(|command| draft.execute(command, now)).collect();
+        let page_quotas = quotas(draft.quota.as_ref());
+        if draft.members.must_be_stored(&self.in_force.members)
+            || !Arc::ptr_eq(&draft.settings, &self.in_force.settings)
+            || page_quotas != self.stored.page_quotas
+        {
+            let (members, settings) = (draft.members.record(), draft.settings.stored().clone());
+            self.save(Record { members, page_quotas, settings, ..self.stored.clone() })?;
         }
-        let settings = Arc::clone(&self.settings.borrow());
-        Ok(EditReply { settings, at_restart: edited.at_restart })
+        self.put_in_force(draft);
+        let (view, settings) = (self.views.borrow(), self.settings.borrow());
+        for reply in results.iter_mut().flatten() {
+            (reply.view, reply.settings) = (Arc::clone(&view), Arc::clone(&settings));
+        }
+        Ok(results)
     }
 
-    /// Returns the agent's page quota; `None` if a larger quota cannot be stored.
-    fn grant_pages(&mut self, id: AgentId, report: PageReport) -> Option<v1::QuotaGrant> {
-        let mut next = self.quota.clone()?;
-        let grant = next.on_report(id, report, &living(self.members.view()));
-        if *next.granted() != self.stored.page_quotas {
-            let record = Record { page_quotas: next.granted().clone(), ..self.stored.clone() };
-            self.save(record).ok()?;
+    fn put_in_force(&mut self, draft: Draft) {
+        let before = std::mem::replace(&mut self.in_force, draft);
+        let Draft { members, settings, changed, .. } = &mut self.in_force;
+        if members.view().epoch != before.members.view().epoch {
+            log_changes(before.members.view(), members.view());
+            self.views.send_replace(Arc::new(members.view().clone()));
         }
-        self.quota = Some(next);
-        Some(grant)
+        if let Some(refusal) = members.outdated().filter(|_| before.members.outdated().is_none()) {
+            tracing::error!("all requests are refused from now on: {refusal}");
+        }
+        if !Arc::ptr_eq(settings, &before.settings) {
+            let in_force = settings.in_force();
+            for key in changed.drain(..) {
+                let value = in_force.value(&key).unwrap_or_default();
+                tracing::info!("setting {key} changed to {value}");
+            }
+            self.counts.limit.store(in_force.live.limits.pages_max.unwrap_or_default(), Relaxed);
+            self.settings.send_replace(Arc::new(settings.message()));
+        }
+    }
+
+    /// Returns the result of a command whose changes cannot be stored. No agent may die because no view can be stored.
+    fn on_not_stored(
+        &mut self,
+        command: &Command,
+        error: &io::Error,
+        now: Timestamp,
+    ) -> Result<Reply, CommandError> {
+        let renewed = match command {
+            Command::Event(event, _) => self.in_force.members.renew_lease_only(event, now),
+            _ => None,
+        };
+        let lease = renewed.ok_or_else(|| CommandError::NotStored(error.to_string()))??;
+        let (view, settings) = (self.views.borrow().clone(), self.settings.borrow().clone());
+        Ok(Reply { view, settings, ..leased(lease, now) })
     }
 
     /// Replaces the state on disk.
     fn save(&mut self, record: Record) -> io::Result<()> {
         let begun = self.clock.now();
-        let saved = self.file.save(&record);
+        let saved = self.state.save(&record);
         match &saved {
             Ok(()) => {
                 self.counts.writes.observe(self.clock.now().since(begun));
@@ -444,24 +442,90 @@ impl MembershipService {
         self.is_failing = saved.is_err();
         saved
     }
+}
 
-    fn reply(&self, lease: Option<MemberLease>, now: Timestamp) -> Reply {
-        let lease = lease.map(|MemberLease { id, until }| (id, until.since(now)));
-        Reply {
-            view: Arc::clone(&self.views.borrow()),
-            lease,
-            leases: Vec::new(),
-            obstacles: Vec::new(),
-            uncovered: Vec::new(),
-            safe_files: Vec::new(),
-            copies_wanted: 0,
-            pages: None,
+impl Draft {
+    /// Runs a command. The reply lacks the view and the settings in force.
+    fn execute(&mut self, command: &Command, now: Timestamp) -> Result<Reply, CommandError> {
+        match command {
+            Command::Event(event, report) => {
+                let mut reply = self.step(event, now)?;
+                reply.pages = report.and_then(|(id, report)| {
+                    let living = living(self.members.view());
+                    Some(self.quota.as_mut()?.on_report(id, report, &living))
+                });
+                if let MemberEvent::Heartbeat(report) = event {
+                    reply.copies_wanted = self.members.copies_wanted(report.id);
+                }
+                Ok(reply)
+            }
+            Command::Drain(agent) => {
+                self.step(&MemberEvent::Drain { id: self.members.find(agent)? }, now)
+            }
+            Command::AcceptCertificate(agent, certificate) => {
+                let (id, certificate) = (self.members.find(agent)?, *certificate);
+                self.step(&MemberEvent::AcceptCertificate { id, certificate }, now)
+            }
+            Command::DeclareDead(agent) => {
+                self.step(&MemberEvent::DeclareDead { id: self.members.find(agent)? }, now)
+            }
+            &Command::Remove { ref agent, refetch, ignore_store, safe_pages, force } => {
+                let id = self.members.find(agent)?;
+                let event = MemberEvent::Remove { id, refetch, ignore_store, force };
+                let reply = self.step(&event, now)?;
+                // The view and the quotas change in the same record.
+                if let Some(quota) = self.quota.as_mut().filter(|_| refetch) {
+                    quota.keep_only(id, if ignore_store { 0 } else { safe_pages });
+                }
+                Ok(reply)
+            }
+            Command::Edit(edits, known_revision) => self.edit(edits, *known_revision),
+            Command::List => {
+                let Self { members, .. } = self;
+                let lease = |id| members.lease(id, now).map(|(left, epoch)| (id, left, epoch));
+                let agents = &members.view().agents;
+                Ok(Reply {
+                    leases: agents.iter().filter_map(|agent| lease(agent.id)).collect(),
+                    obstacles: members.obstacles(),
+                    uncovered: members.uncovered(),
+                    safe_files: agents.iter().map(|a| (a.id, members.safe_files(a.id))).collect(),
+                    ..Reply::default()
+                })
+            }
         }
+    }
+
+    fn step(&mut self, event: &MemberEvent, now: Timestamp) -> Result<Reply, CommandError> {
+        Ok(leased(self.members.step(event, now)?, now))
+    }
+
+    fn edit(
+        &mut self,
+        edits: &[(String, Edit)],
+        known_revision: u64,
+    ) -> Result<Reply, CommandError> {
+        let edited = self.settings.check(edits, known_revision)?;
+        if !edited.changed.is_empty() {
+            self.quota = match (self.quota.take(), edited.settings.live.limits.pages_max) {
+                (Some(quota), Some(limit)) => Some(quota.with_limit(limit)),
+                // Pages fetched without a limit count too, so all agents must report first.
+                (None, Some(limit)) => {
+                    let unreported = living(self.members.view());
+                    Some(PageQuota::new(limit, BTreeMap::new()).with_unreported(unreported))
+                }
+                (_, None) => None,
+            };
+            self.settings = Arc::new(self.settings.with(&edited.settings));
+            self.changed.extend(edited.changed);
+        }
+        Ok(Reply { at_restart: edited.at_restart, ..Reply::default() })
     }
 }
 
-fn err_text(result: &StepResult) -> String {
-    result.as_ref().err().map(ToString::to_string).unwrap_or_default()
+/// Returns the reply to an event, which may have renewed a lease.
+fn leased(lease: Option<MemberLease>, now: Timestamp) -> Reply {
+    let lease = lease.map(|MemberLease { id, until }| (id, until.since(now)));
+    Reply { lease, ..Reply::default() }
 }
 
 fn quotas(quota: Option<&PageQuota>) -> BTreeMap<AgentId, u64> {
@@ -488,5 +552,120 @@ fn log_changes(before: &View, after: &View) {
     }
     for agent in before.agents.iter().filter(|agent| after.agent(agent.id).is_none()) {
         tracing::info!("agent {} ({}) left the cluster", agent.name, agent.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::members::{HeartbeatReport, ProcessId};
+    use crate::state::Opened;
+    use crivello_common::config::TypedSettings;
+    use std::fs;
+    use std::path::Path;
+
+    const N: u32 = 40;
+
+    fn service(dir: &Path) -> MembershipService {
+        let mut settings = Settings::default();
+        settings.fixed.identity.contact = "you@example.com".to_owned();
+        settings.live.limits.pages_max = Some(1_000_000);
+        let clock = Clock::start();
+        let opened = CoordinatorState::open(dir, &settings, TypedSettings::default(), clock.now());
+        let Opened { state, record, .. } = opened.unwrap();
+        MembershipService::new((state, record), &settings, ActiveUntil::forever(clock), clock)
+    }
+
+    fn join(n: u32) -> Command {
+        let event = MemberEvent::Join {
+            id: None,
+            disk: u64::from(n) + 1,
+            process: ProcessId(u64::from(n) + 1),
+            name: format!("agent-{n}"),
+            address: format!("http://127.0.0.1:{}", 9_000 + n),
+            weight: 1,
+            known_epoch: 0,
+            certificate: None,
+        };
+        Command::Event(event, None)
+    }
+
+    /// Returns the heartbeat of an agent that wants pages.
+    fn heartbeat(id: AgentId, number: u64) -> Command {
+        let process = ProcessId(u64::from(id.0));
+        let report = HeartbeatReport { id, process, ..HeartbeatReport::default() };
+        let pages = v1::QuotaReport { number, wanted: 10, ..v1::QuotaReport::default() };
+        Command::Event(MemberEvent::Heartbeat(report), Some((id, (pages, process))))
+    }
+
+    /// Runs commands that wait at the same time.
+    fn run(
+        service: &mut MembershipService,
+        commands: Vec<Command>,
+    ) -> Vec<Result<Reply, CommandError>> {
+        let (requests, results): (Vec<_>, Vec<_>) = commands
+            .into_iter()
+            .map(|command| {
+                let (sender, result) = oneshot::channel();
+                ((command, sender), result)
+            })
+            .unzip();
+        let now = service.clock.now();
+        service.handle(requests, now);
+        results.into_iter().map(|mut result| result.try_recv().unwrap()).collect()
+    }
+
+    fn n_writes(service: &MembershipService) -> u64 {
+        service.counts.writes.snapshot().buckets.iter().map(|(_, n)| n).sum()
+    }
+
+    #[test]
+    fn what_waits_is_stored_and_published_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut service = service(dir.path());
+        let mut views = service.views.subscribe();
+        let joined = run(&mut service, (0..N).map(join).collect());
+        assert_eq!(n_writes(&service), 1);
+        assert!(views.has_changed().unwrap());
+        let view = views.borrow_and_update().clone();
+        assert_eq!(view.agents.len(), N as usize);
+        let ids: Vec<AgentId> = joined
+            .into_iter()
+            .map(|reply| reply.unwrap())
+            .inspect(|reply| assert_eq!(reply.view, view))
+            .map(|reply| reply.lease.unwrap().0)
+            .collect();
+        let reported: Vec<_> = ids.iter().map(|&id| heartbeat(id, 1)).collect();
+        let none = run(&mut service, reported);
+        assert!(none.iter().all(|reply| reply.as_ref().unwrap().pages.is_some()));
+        let before = n_writes(&service);
+        let wanted: Vec<_> = ids.iter().map(|&id| heartbeat(id, 2)).collect();
+        let granted = run(&mut service, wanted);
+        assert_eq!(n_writes(&service), before + 1);
+        assert!(granted.iter().all(|r| r.as_ref().unwrap().pages.as_ref().unwrap().allowed >= 10));
+        assert!(!views.has_changed().unwrap(), "no member has changed");
+    }
+
+    #[test]
+    fn without_a_disk_leases_are_renewed_and_nothing_else_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut service = service(dir.path());
+        let joined = run(&mut service, vec![join(0)]).remove(0).unwrap();
+        let (id, _) = joined.lease.unwrap();
+        fs::remove_dir_all(dir.path()).unwrap();
+        let edit = |value: &str| {
+            let edit = Edit::Set(value.to_owned());
+            Command::Edit(vec![("politeness.delay".to_owned(), edit)], 0)
+        };
+        let commands = vec![join(1), heartbeat(id, 1), edit("7s"), edit("nonsense"), Command::List];
+        let results = run(&mut service, commands);
+        let is_not_stored = |n: usize| matches!(results[n], Err(CommandError::NotStored(_)));
+        assert!(is_not_stored(0) && is_not_stored(2), "{results:?}");
+        assert_eq!(results[1].as_ref().unwrap().lease.unwrap().0, id);
+        assert!(matches!(results[3], Err(CommandError::Edit(_))), "{results:?}");
+        assert_eq!(results[4].as_ref().unwrap().view, joined.view);
+        fs::create_dir_all(dir.path()).unwrap();
+        let reply = run(&mut service, vec![edit("7s")]).remove(0).unwrap();
+        assert!(reply.settings.toml.contains("delay = \"7s\""));
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::error::CoordinatorError;
 use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
-use crate::state_file::{Record, StateFile, StoredSettings};
+use crate::state::{CoordinatorState, Record, StoredSettings};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -111,7 +111,7 @@ pub fn rebuild(
         },
         ..Record::default()
     };
-    let signing_key = StateFile::create(dir, &record, key_from)?.public();
+    let signing_key = CoordinatorState::create(dir, &record, key_from)?.public();
     let view = record.members.view;
     Ok(Rebuilt {
         crawl_id: record.crawl_id,
@@ -217,15 +217,16 @@ mod tests {
         let stored = stored_settings(dir.path()).unwrap().unwrap();
         assert_eq!(stored.revision, 2 + REVISIONS);
         let mut settings = Settings::from_toml("stored", &stored.toml).unwrap();
-        let opened =
-            StateFile::open(dir.path(), &settings, TypedSettings::new(), now).unwrap().record;
+        let opened = CoordinatorState::open(dir.path(), &settings, TypedSettings::new(), now)
+            .unwrap()
+            .record;
         assert_eq!(opened.crawl_id, "c");
         assert_eq!(opened.members.next_id, 9 + IDS, "a removed agent's id may be given again");
         assert!(opened.members.unreplicated.contains_key(&AgentId(1)));
         assert_eq!(opened.members.deaths.len(), 1);
         // The settings that never change are those of the crawl.
         settings.fixed.cluster.replication += 1;
-        assert!(StateFile::open(dir.path(), &settings, TypedSettings::new(), now).is_err());
+        assert!(CoordinatorState::open(dir.path(), &settings, TypedSettings::new(), now).is_err());
     }
 
     #[test]

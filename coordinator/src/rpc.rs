@@ -1,6 +1,7 @@
 //! The gRPC service: checks requests, runs them as commands of the membership, and sends the
 //! results.
 
+use crate::etcd::ActiveUntil;
 use crate::members::{HeartbeatReport, MemberEvent, MemberRefusal, ProcessId};
 use crate::membership::{Command, CommandError, MembershipHandle, Reply};
 use crate::probe::probe_address;
@@ -38,6 +39,7 @@ pub(crate) struct Rpc {
     pub(crate) signer: Arc<ViewSigner>,
     /// Agents that are refused.
     pub(crate) deny: Option<DenyList>,
+    pub(crate) active: ActiveUntil,
     pub(crate) clock: Clock,
     pub(crate) recrawl_rate: RecrawlRate,
 }
@@ -49,7 +51,9 @@ impl From<CommandError> for Status {
         let code = match &error {
             CommandError::Refused(refusal) => refusal_code(*refusal),
             CommandError::Edit(rejected) => edit_code(rejected),
-            CommandError::NotStored(_) | CommandError::Ending => Code::Unavailable,
+            CommandError::NotStored(_) | CommandError::Ending | CommandError::Deposed => {
+                Code::Unavailable
+            }
             CommandError::Busy => Code::ResourceExhausted,
         };
         Self::new(code, error.to_string())
@@ -346,6 +350,9 @@ impl Coordinator for Rpc {
                 return Err(Status::invalid_argument("the scope must be read or order"));
             }
         };
+        if !self.active.is_active() {
+            return Err(CommandError::Deposed.into());
+        }
         let expiry = self.clock.now() + TICKET_LIFETIME;
         let view = Arc::clone(&self.membership.views.borrow());
         let ticket = |agent: AgentId| v1::Ticket {

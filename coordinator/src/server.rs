@@ -1,11 +1,12 @@
 //! Assembly of a coordinator: state, membership thread, gRPC server, and their orderly shutdown.
 
 use crate::error::CoordinatorError;
+use crate::etcd::{Active, ActiveUntil};
 use crate::membership::MembershipHandle;
 use crate::metrics::CoordinatorMetrics;
 use crate::recrawl_rate::RecrawlRate;
 use crate::rpc::Rpc;
-use crate::state_file::{Opened, StateFile};
+use crate::state::{CoordinatorState, Opened};
 use crate::watchers::Watchers;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Clock;
@@ -19,7 +20,7 @@ use crivello_proto::{
 };
 use std::error::Error;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -48,6 +49,17 @@ pub struct Listen {
     pub token: Option<LiveToken>,
 }
 
+/// Directories of a coordinator, and its time as the active one.
+#[derive(Debug)]
+pub struct Home {
+    /// Directory: its lock, and its record, unless that is in etcd.
+    pub dir: PathBuf,
+    /// Directory of the keys. All coordinators of a crawl have the same keys.
+    pub keys: PathBuf,
+    /// `None` if the record is in the directory.
+    pub active: Option<Active>,
+}
+
 /// A running coordinator.
 #[derive(Debug)]
 pub struct Coordinator {
@@ -57,16 +69,31 @@ pub struct Coordinator {
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
     meter: CoordinatorMetrics,
+    active: Option<Active>,
 }
 
 impl Coordinator {
-    /// Starts the coordinator: resumes the crawl in `dir`, or begins a new one there. Also stores
-    /// `given`, the settings typed by the user (see [`stored_settings`](crate::stored_settings)).
+    /// Starts the coordinator of a crawl with its record and its keys in `dir`. See [`Self::start_in`].
     ///
     /// # Errors
     /// Returns a [`CoordinatorError`], which distinguishes invalid requests from failures.
     pub async fn start(
         dir: &Path,
+        settings: &Settings,
+        given: TypedSettings,
+        listen: Listen,
+    ) -> Result<Self, CoordinatorError> {
+        let home = Home { dir: dir.to_owned(), keys: dir.to_owned(), active: None };
+        Self::start_in(home, settings, given, listen).await
+    }
+
+    /// Starts the coordinator: resumes the crawl of its record, or begins a new one. Also stores
+    /// `given`, the settings typed by the user (see [`stored_settings`](crate::stored_settings)).
+    ///
+    /// # Errors
+    /// Returns a [`CoordinatorError`], which distinguishes invalid requests from failures.
+    pub async fn start_in(
+        home: Home,
         settings: &Settings,
         given: TypedSettings,
         listen: Listen,
@@ -79,11 +106,27 @@ impl Coordinator {
             |error| CoordinatorError::Refused(format!("cannot listen on {}: {error}", listen.at));
         let listener = TcpListener::bind(listen.at).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let opened = StateFile::open(dir, settings, given, clock.now())?;
+        let Home { dir, keys, active } = home;
+        let active_until = active.as_ref().map(|active| active.until.clone());
+        let record = active.as_ref().map(|active| active.record.clone());
+        let (wanted, now) = (settings.clone(), clock.now());
+        // Calls of etcd wait for their results.
+        let opened = tokio::task::spawn_blocking(move || match record {
+            Some(record) => {
+                CoordinatorState::open_with(Box::new(record), (&dir, &keys), &wanted, given, now)
+            }
+            None => CoordinatorState::open(&dir, &wanted, given, now),
+        });
+        let opened = opened.await.map_err(|error| CoordinatorError::Broken(error.to_string()))?;
+        let until = active_until.unwrap_or_else(|| ActiveUntil::forever(clock));
+        let opened = opened
+            .map_err(|error| if until.is_active() { error } else { CoordinatorError::Deposed })?;
         let (crawl_id, resumed) = (opened.record.crawl_id.clone(), opened.resumed);
-        let Opened { file, record, resumed: _, identity_key, signing_key } = opened;
-        let membership = MembershipHandle::start((file, record), settings, clock)
-            .map_err(|error| CoordinatorError::Broken(format!("cannot start a thread: {error}")))?;
+        let Opened { state, record, resumed: _, identity_key, signing_key } = opened;
+        let membership = MembershipHandle::start((state, record), settings, until.clone(), clock)
+            .map_err(|error| {
+            CoordinatorError::Broken(format!("cannot start a thread: {error}"))
+        })?;
         let watchers = Watchers::new(settings.fixed.cluster.lease);
         let meter = CoordinatorMetrics {
             counts: membership.counts.clone(),
@@ -96,8 +139,17 @@ impl Coordinator {
         let signer = Arc::new(ViewSigner::new(signing_key, crawl_id.clone()));
         let deny = listen.auth.deny.clone();
         let recrawl_rate = RecrawlRate::default();
-        let rpc =
-            Rpc { membership, watchers, crawl_id, identity_key, signer, deny, clock, recrawl_rate };
+        let rpc = Rpc {
+            membership,
+            watchers,
+            crawl_id,
+            identity_key,
+            signer,
+            deny,
+            active: until,
+            clock,
+            recrawl_rate,
+        };
         let rpc = Arc::new(rpc);
         listen.auth.watch();
         listen.token.iter().for_each(LiveToken::watch);
@@ -110,7 +162,7 @@ impl Coordinator {
             // A sent message and a dropped sender both end the server.
             let _ = ended.await;
         }));
-        Ok(Self { rpc, address, resumed, server, end, meter })
+        Ok(Self { rpc, address, resumed, server, end, meter, active })
     }
 
     /// Returns a client for use in the same process. It needs no token.
@@ -150,9 +202,16 @@ impl Coordinator {
         self.rpc.membership.views.borrow().run
     }
 
-    /// Waits until the server fails and returns the reason.
+    /// Waits until the server fails, or until another coordinator may be active, and returns the reason.
     pub async fn broken(&mut self) -> CoordinatorError {
-        let why = match (&mut self.server).await {
+        let mut views = self.rpc.membership.views.clone();
+        let ended = tokio::select! {
+            ended = &mut self.server => ended,
+            () = async { while views.changed().await.is_ok() {} } => {
+                return CoordinatorError::Deposed;
+            }
+        };
+        let why = match ended {
             Ok(Ok(())) => "it ended".to_owned(),
             Ok(Err(error)) => with_causes(&error),
             Err(error) => error.to_string(),
@@ -166,12 +225,15 @@ impl Coordinator {
     /// # Errors
     /// Fails if the server failed.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
-        let Self { rpc, mut server, end, .. } = self;
+        let Self { rpc, mut server, end, active, .. } = self;
         let _ = end.send(());
         let mut views = rpc.membership.views.clone();
         tokio::task::spawn_blocking(move || rpc.membership.end());
         // The views channel closes when the thread has ended.
         while views.changed().await.is_ok() {}
+        if let Some(active) = active {
+            active.end().await;
+        }
         match timeout(STOP_TIMEOUT, &mut server).await {
             Ok(Ok(ended)) => ended.map_err(|error| CoordinatorError::Broken(with_causes(&error))),
             Ok(Err(error)) => Err(CoordinatorError::Broken(error.to_string())),

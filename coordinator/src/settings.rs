@@ -1,6 +1,6 @@
 //! The settings in force and edits of them. Pure: the membership thread stores the result.
 
-use crate::state_file::StoredSettings;
+use crate::state::StoredSettings;
 use crivello_common::config::{Edit, EditError, EditedSettings, Settings};
 use crivello_proto::v1;
 
@@ -73,6 +73,11 @@ impl SettingsStore {
             given: self.stored.given.clone(),
         };
         Self::new(settings.clone(), stored)
+    }
+
+    /// Returns the settings in force.
+    pub(crate) const fn in_force(&self) -> &Settings {
+        &self.settings
     }
 
     /// Returns the settings in stored form.

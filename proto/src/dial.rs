@@ -1,4 +1,7 @@
 //! Connections to other nodes, with or without TLS.
+//!
+//! A [`Target`] may have several addresses, of which one answers: those of all coordinators of a crawl. Each attempt to
+//! connect goes through them, beginning with the one that answered last.
 
 use crate::stream::NodeStream;
 use crate::tls::{RejectedBy, Rejection, RejectionKind, Tls};
@@ -6,6 +9,9 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -22,12 +28,50 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(2);
 const FIRST_BYTES_MAX: usize = 1 << 10;
 const HTTPS_PORT: u16 = 443;
+/// Maximum time for one of several addresses.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns the endpoint at `url`, which must be `https://` with `tls`, and `http://` without.
+/// Addresses of one service.
+#[derive(Clone, Debug)]
+pub struct Target {
+    endpoint: Endpoint,
+    /// Empty if there is only that of the endpoint.
+    addresses: Arc<[Uri]>,
+    /// Index of the address that answered last.
+    last: Arc<AtomicUsize>,
+}
+
+impl Target {
+    /// Changes the options of its connections.
+    #[must_use]
+    pub fn map(self, options: impl FnOnce(Endpoint) -> Endpoint) -> Self {
+        Self { endpoint: options(self.endpoint), ..self }
+    }
+}
+
+impl From<Endpoint> for Target {
+    fn from(endpoint: Endpoint) -> Self {
+        Self { endpoint, addresses: Arc::default(), last: Arc::default() }
+    }
+}
+
+/// Returns the target at `urls`, separated by commas, which must be `https://` with `tls`, and `http://` without.
 ///
 /// # Errors
-/// Returns what is wrong with the URL.
-pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, String> {
+/// Returns what is wrong with a URL.
+pub fn target(urls: &str, tls: Option<&Tls>) -> Result<Target, String> {
+    let mut endpoints = Vec::new();
+    for url in urls.split(',') {
+        endpoints.push(endpoint(url.trim(), tls)?);
+    }
+    let addresses: Vec<Uri> = endpoints.iter().map(|endpoint| endpoint.uri().clone()).collect();
+    let addresses = if addresses.len() > 1 { addresses.into() } else { Arc::default() };
+    let endpoint = endpoints.into_iter().next().ok_or("no address is given")?;
+    Ok(Target { addresses, ..endpoint.into() })
+}
+
+/// Returns the endpoint at `url`, which must be `https://` with `tls`, and `http://` without.
+fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, String> {
     let parsed: Uri = url.parse().map_err(|error| format!("{error}"))?;
     match (parsed.scheme_str(), tls.is_some()) {
         (Some("http"), false) => {
@@ -60,24 +104,57 @@ pub fn to(address: &str, tls: Option<&Tls>) -> Result<Endpoint, Error> {
 /// Returns a channel that connects on demand, each time with the certificates in force. It uses no
 /// proxy.
 #[must_use]
-pub fn lazy(endpoint: &Endpoint, tls: Option<&Tls>) -> Channel {
-    endpoint.connect_with_connector_lazy(connector(tls))
+pub fn lazy(target: &Target, tls: Option<&Tls>) -> Channel {
+    target.endpoint.connect_with_connector_lazy(connector(target, tls))
 }
 
-/// Connects to `endpoint`.
+/// Connects to a target.
 ///
 /// # Errors
 /// Fails if the node is unreachable, or if one node rejects the other's certificate.
-pub async fn connect(endpoint: &Endpoint, tls: Option<&Tls>) -> Result<Channel, Error> {
-    endpoint.connect_with_connector(connector(tls)).await
+pub async fn connect(target: &Target, tls: Option<&Tls>) -> Result<Channel, Error> {
+    target.endpoint.connect_with_connector(connector(target, tls)).await
 }
 
 /// Returns a service that connects, each time with the certificates in force.
 fn connector(
+    target: &Target,
     tls: Option<&Tls>,
 ) -> impl Service<Uri, Response = TokioIo<NodeStream>, Error = BoxError, Future: Send> + use<> {
-    let tls = tls.cloned();
-    service_fn(move |to| open(to, tls.clone()))
+    let (tls, addresses, last) = (tls.cloned(), target.addresses.clone(), target.last.clone());
+    service_fn(move |to| open_any(to, addresses.clone(), last.clone(), tls.clone()))
+}
+
+/// Connects to the first of several addresses that answers.
+async fn open_any(
+    to: Uri,
+    addresses: Arc<[Uri]>,
+    last: Arc<AtomicUsize>,
+    tls: Option<Tls>,
+) -> Result<TokioIo<NodeStream>, BoxError> {
+    if addresses.is_empty() {
+        return open(to, tls).await;
+    }
+    let mut problems = Vec::new();
+    let begin = last.load(Relaxed);
+    for at in (0..addresses.len()).map(|n| (begin + n) % addresses.len()) {
+        let address = &addresses[at];
+        let opened = timeout(ADDRESS_TIMEOUT, async {
+            let mut stream = open(address.clone(), tls.clone()).await?;
+            // The kernel accepts connections for a process that is stopped.
+            stream.inner_mut().first_bytes().await?;
+            Ok::<_, BoxError>(stream)
+        });
+        match opened.await {
+            Ok(Ok(stream)) => {
+                last.store(at, Relaxed);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => problems.push(format!("{address}: {error}")),
+            Err(_) => problems.push(format!("{address}: no answer")),
+        }
+    }
+    Err(problems.join("; ").into())
 }
 
 async fn open(to: Uri, tls: Option<Tls>) -> Result<TokioIo<NodeStream>, BoxError> {

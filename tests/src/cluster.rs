@@ -16,11 +16,12 @@ mod process;
 mod verdict;
 
 pub use certs::Certs;
-pub use member::COORDINATOR;
+pub use member::{COORDINATOR, ETCD, STANDBY};
 pub use net::{Gate, Net, Way};
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
 
+use crate::etcd::Etcd;
 use crate::permits::{Load, Permits};
 use crate::running::DEADLINE;
 use crate::scene::{arguments_for, binary};
@@ -40,11 +41,15 @@ use tokio::runtime::Runtime;
 /// Default lease: time after which a dead agent is declared dead. With a much shorter one, agents
 /// that only get no CPU time on a busy machine would be declared dead as well.
 const LEASE: &str = "2s";
+/// Time after which another coordinator becomes active, in seconds; the least of etcd.
+const ETCD_LEASE: &str = "2";
 
 /// A cluster and the web that it crawls. Dropping it removes everything.
 pub struct Cluster {
-    coordinator: Member,
+    coordinators: BTreeMap<String, Member>,
     agents: BTreeMap<String, Member>,
+    /// etcd and its gate, if there are several coordinators.
+    etcd: Option<(Etcd, Gate)>,
     net: Net,
     /// The web.
     pub web: SimWeb,
@@ -90,8 +95,9 @@ impl Cluster {
         let settings = arguments_for(&web);
         let gate = runtime.block_on(net.gate(COORDINATOR)).expect("a free port");
         Self {
-            coordinator: Member::new(gate),
+            coordinators: BTreeMap::from([(COORDINATOR.to_owned(), Member::new(gate))]),
             agents: BTreeMap::new(),
+            etcd: None,
             net,
             web,
             dir: directory(),
@@ -162,17 +168,7 @@ impl Cluster {
     /// # Panics
     /// Panics if it does not start.
     pub fn start_coordinator(&mut self) {
-        let mut command = self.command("coordinator");
-        command.args(["--listen", "127.0.0.1:0", "--data"]).arg(self.disk(COORDINATOR));
-        command.args(&self.settings);
-        if !self.settings.iter().any(|setting| setting.starts_with("cluster.lease=")) {
-            command.args(["--set", &format!("cluster.lease={LEASE}")]);
-        }
-        match self.http {
-            Some(at) => command.args(["--http", &at.to_string()]),
-            None => command.arg("--no-http"),
-        };
-        self.begin(COORDINATOR, command);
+        self.launch_coordinator(COORDINATOR);
         self.wait_until_listening(COORDINATOR);
         if self.http.is_some() {
             self.until("the dashboard is served", |cluster| {
@@ -183,6 +179,29 @@ impl Cluster {
                 at.is_some()
             });
         }
+    }
+
+    /// Starts one of several coordinators, which may stand by.
+    ///
+    /// # Panics
+    /// Panics if it runs already or cannot be started.
+    pub fn launch_coordinator(&mut self, name: &str) {
+        let mut command = self.command("coordinator");
+        command.args(["--listen", "127.0.0.1:0", "--data"]).arg(self.disk(name));
+        if let Some((_, gate)) = &self.etcd {
+            let url = format!("http://{}", gate.address);
+            command.args(["--etcd", &url, "--etcd-lease", ETCD_LEASE, "--keys"]);
+            command.arg(self.dir().join("keys"));
+        }
+        command.args(&self.settings);
+        if !self.settings.iter().any(|setting| setting.starts_with("cluster.lease=")) {
+            command.args(["--set", &format!("cluster.lease={LEASE}")]);
+        }
+        match self.http {
+            Some(at) => command.args(["--http", &at.to_string()]),
+            None => command.arg("--no-http"),
+        };
+        self.begin(name, command);
     }
 
     /// Adds an agent and waits until it is an active member.
@@ -262,10 +281,8 @@ impl Cluster {
     }
 
     fn member(&mut self, name: &str) -> &mut Member {
-        if name == COORDINATOR {
-            return &mut self.coordinator;
-        }
-        self.agents.get_mut(name).unwrap_or_else(|| panic!("there is no agent {name}"))
+        let member = self.coordinators.get_mut(name).or_else(|| self.agents.get_mut(name));
+        member.unwrap_or_else(|| panic!("there is no member {name}"))
     }
 
     /// Returns the running process of a member.
@@ -336,7 +353,7 @@ impl Cluster {
     }
 
     fn everyone(&self) -> impl Iterator<Item = String> {
-        self.agents.keys().cloned().chain([COORDINATOR.to_owned()])
+        self.agents.keys().chain(self.coordinators.keys()).cloned()
     }
 
     /// Returns the directory of a member.
@@ -353,10 +370,19 @@ impl Cluster {
         self.dir.path()
     }
 
-    /// Returns the URL of the coordinator.
+    /// Returns the URLs of the coordinators.
     pub fn url(&self) -> String {
         let scheme = if self.certs.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}", self.coordinator.gate.address)
+        let url = |member: &Member| format!("{scheme}://{}", member.gate.address);
+        self.coordinators.values().map(url).collect::<Vec<_>>().join(",")
+    }
+
+    /// Returns etcd.
+    ///
+    /// # Panics
+    /// Panics if there is none.
+    pub fn etcd(&mut self) -> &mut Etcd {
+        &mut self.etcd.as_mut().expect("a cluster with etcd").0
     }
 
     fn command(&self, subcommand: &str) -> Command {

@@ -28,7 +28,7 @@ pub const LOG_EVERY: Duration = Duration::from_secs(10);
 /// Address of the coordinator, and data of the agent that joins.
 #[derive(Clone, Debug)]
 pub struct Joining {
-    /// URL of the coordinator, `http://` or `https://`.
+    /// URL of the coordinator, `http://` or `https://`, or those of several, separated by commas.
     pub coordinator: String,
     /// Address at which other agents reach this one.
     pub address: String,
@@ -84,13 +84,15 @@ impl CoordinatorClient {
     /// [`OpenError::Refused`] if the address cannot be used.
     pub fn at(url: &str, auth: &NodeAuth, clock: Clock) -> Result<Self, OpenError> {
         let tls = auth.tls.as_ref();
-        let endpoint = dial::endpoint(url, tls)
+        let target = dial::target(url, tls)
             .map_err(|why| OpenError::Refused(format!("--coordinator {url}: {why}")))?;
-        let endpoint = endpoint
-            .connect_timeout(CONNECT_PATIENCE)
-            .http2_keep_alive_interval(Duration::from_secs(2))
-            .keep_alive_timeout(Duration::from_secs(3));
-        let client = GrpcClient::new(auth.bearer().wrap(dial::lazy(&endpoint, tls)));
+        let target = target.map(|endpoint| {
+            endpoint
+                .connect_timeout(CONNECT_PATIENCE)
+                .http2_keep_alive_interval(Duration::from_secs(2))
+                .keep_alive_timeout(Duration::from_secs(3))
+        });
+        let client = GrpcClient::new(auth.bearer().wrap(dial::lazy(&target, tls)));
         Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), clock })
     }
 

@@ -153,7 +153,8 @@ impl Outgoing {
                 let endpoint = dial::to(&agent.address, tls)?
                     .connect_timeout(CONNECT_TIMEOUT)
                     .http2_keep_alive_interval(KEEP_ALIVE)
-                    .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
+                    .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+                    .into();
                 let _runtime = self.runtime.enter();
                 let bearer = self.trust.auth.bearer();
                 [(); 2].map(|()| bearer.wrap(dial::lazy(&endpoint, tls)))

@@ -93,6 +93,9 @@ pub struct CoordinatorArgs {
     /// Directory of the coordinator: settings and member list. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR", required = true)]
     pub data: Option<PathBuf>,
+    /// etcd.
+    #[command(flatten)]
+    pub etcd: EtcdArgs,
     /// Listen on a non-loopback address without TLS, without a node secret or without a token, or
     /// have only one of the two secrets. Anyone who can connect can then join the crawl or control it.
     #[arg(long)]
@@ -112,6 +115,25 @@ pub struct CoordinatorArgs {
     /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The record in etcd, for several coordinators of which one is active.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct EtcdArgs {
+    /// Keep the record in etcd, at these URLs separated by commas, and stand by while another coordinator is active.
+    /// https:// needs the TLS files.
+    #[arg(long, value_name = "URL", env = "CRIVELLO_ETCD")]
+    pub etcd: Option<String>,
+    /// Beginning of the keys in etcd. Each crawl needs another.
+    #[arg(long, value_name = "PREFIX", default_value = "/crivello", requires = "etcd")]
+    pub etcd_prefix: String,
+    /// Time of silence after which another coordinator becomes active, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "5", requires = "etcd",
+        value_parser = clap::value_parser!(u16).range(2..=600))]
+    pub etcd_lease: u16,
+    /// Directory of identity.key and signing.key, if it is not --data. All coordinators of a crawl have the same keys.
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
 }
 
 /// Address of the dashboard.
@@ -138,7 +160,7 @@ pub struct HttpArgs {
 /// Arguments of [`Command::Agent`](super::Command::Agent).
 #[derive(Debug, clap::Args)]
 pub struct JoinArgs {
-    /// URL of the coordinator. https:// needs the TLS files.
+    /// URL of the coordinator, or those of several, separated by commas. https:// needs the TLS files.
     #[arg(
         long = "coordinator",
         value_name = "URL",
@@ -248,7 +270,7 @@ pub struct TlsArgs {
 /// Coordinator of the crawl, and the credentials to connect with.
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorUrl {
-    /// URL of the coordinator. https:// needs the TLS files.
+    /// URL of the coordinator, or those of several, separated by commas. https:// needs the TLS files.
     #[arg(
         long = "coordinator",
         value_name = "URL",

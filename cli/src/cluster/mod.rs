@@ -11,6 +11,7 @@ use anyhow::{Context, anyhow};
 use crivello_proto::agents::Listing;
 use crivello_proto::auth::{AuthChannel, BearerToken, NodeAuth};
 use crivello_proto::deny::DenyList;
+use crivello_proto::dial::Target;
 use crivello_proto::tls::{Tls, TlsFiles};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, v1, with_causes};
@@ -18,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 /// Maximum time to connect.
@@ -128,26 +129,26 @@ pub fn check_listen(
     ))
 }
 
-/// Checks the URL of the coordinator, and returns its endpoint.
+/// Checks the URLs of coordinators, and returns their target.
 ///
 /// # Errors
-/// Returns a usage error if the URL is invalid.
-pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, CliError> {
-    let endpoint = dial::endpoint(url, tls);
-    let endpoint = endpoint.map_err(|why| usage!("--coordinator {url}: {why}"))?;
-    Ok(endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT))
+/// Returns a usage error if a URL is invalid.
+pub fn target(urls: &str, tls: Option<&Tls>) -> Result<Target, CliError> {
+    let target = dial::target(urls, tls);
+    let target = target.map_err(|why| usage!("--coordinator {urls}: {why}"))?;
+    Ok(target.map(|endpoint| endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT)))
 }
 
 /// Connects to the coordinator. Proxy variables of the environment are ignored.
 ///
 /// # Errors
-/// Same as [`endpoint`]. Also fails if the coordinator cannot be reached.
+/// Same as [`target`]. Also fails if the coordinator cannot be reached.
 pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentials), CliError> {
     let credentials = credentials(&args.tls, &args.token)?;
-    let endpoint = endpoint(&args.url, credentials.tls.as_ref())?;
+    let target = target(&args.url, credentials.tls.as_ref())?;
     credentials.tls.iter().for_each(Tls::watch);
     credentials.token.iter().for_each(LiveToken::watch);
-    let channel = dial::connect(&endpoint, credentials.tls.as_ref())
+    let channel = dial::connect(&target, credentials.tls.as_ref())
         .await
         .with_context(|| format!("the coordinator at {} cannot be reached", args.url))?;
     Ok((client(channel, credentials.token.as_ref()), credentials))

@@ -1,7 +1,7 @@
 //! `crivello agent`: one of the agents of a crawl.
 
 use crate::args::cluster::JoinArgs;
-use crate::cluster::{check_listen, endpoint, node_auth, secret_in};
+use crate::cluster::{check_listen, node_auth, secret_in, target};
 use crate::display::Display;
 use crate::exit::{CliError, Exit, usage};
 use crate::finish::{FinishOptions, command_line, finish};
@@ -104,7 +104,7 @@ fn leave(crawl: &Crawl, drains: bool) {
 /// Checks the arguments without connecting.
 fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
     let auth = node_auth(&args.node)?;
-    endpoint(&args.coordinator, auth.tls.as_ref())?;
+    target(&args.coordinator, auth.tls.as_ref())?;
     check_listen(args.listen, &auth, None, args.insecure)?;
     let token = secret_in(args.http_token_file.as_deref())?;
     let http = MetricsEndpoint::check(

@@ -5,30 +5,101 @@ use crate::cluster::{Credentials, check_listen, node_auth, secret_in};
 use crate::dashboard;
 use crate::exit::{CliError, Exit, usage};
 use crate::http::Meters;
-use crate::plan::coordinator_settings;
+use crate::plan::{Stored, complete, settings_of, stored_by_coordinator};
 use crate::{screen, signals};
+use crivello_common::time::Clock;
 use crivello_common::view::RunState;
-use crivello_coordinator::{Coordinator, Listen};
+use crivello_coordinator::{Coordinator, CoordinatorError, Election, EtcdOptions, Home, Listen};
+use crivello_proto::LiveToken;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Runs until a signal arrives.
+/// Runs until a signal arrives. With etcd, stands by while another coordinator is active.
 ///
 /// # Errors
 /// Returns usage errors before anything is started; internal errors afterwards.
 pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
-    let at = args.listen;
     // The parser requires it, unless there is a subcommand.
-    let data = args.data.ok_or_else(|| usage!("give --data DIR"))?;
+    let data = args.data.clone().ok_or_else(|| usage!("give --data DIR"))?;
     let auth = node_auth(&args.node)?;
     let token = secret_in(args.token.token_file.as_deref())?;
-    check_listen(at, &auth, Some(token.is_some()), args.insecure)?;
+    check_listen(args.listen, &auth, Some(token.is_some()), args.insecure)?;
+    let listen = Listen { at: args.listen, auth, token: token.clone() };
+    let election = election(&args, &listen)?;
+    let mut ended = Box::pin(signals::first());
+    loop {
+        let mut active = None;
+        if let Some(election) = &election {
+            // A standby must not find out that its settings are wrong when it is needed.
+            settings_of(stored(&data, Some(election)).await?.as_ref(), &args.settings)?;
+            screen::print_line("standing by until no other coordinator is active");
+            active = tokio::select! {
+                signal = &mut ended => {
+                    signal?;
+                    return Ok(Exit::Finished);
+                }
+                active = election.stand_by() => Some(active),
+            };
+        }
+        let stored = stored(&data, election.as_ref()).await?;
+        let keys = args.etcd.keys.clone().unwrap_or_else(|| data.clone());
+        let home = Home { dir: data.clone(), keys, active };
+        match serve(&args, home, stored, &listen, &mut ended).await? {
+            None => return Ok(Exit::Finished),
+            Some(CoordinatorError::Deposed) => {
+                screen::print_line(&CoordinatorError::Deposed.to_string());
+            }
+            Some(broken) => return Err(broken.into()),
+        }
+    }
+}
+
+/// Returns the election of the active coordinator, if there may be others.
+fn election(args: &CoordinatorArgs, listen: &Listen) -> Result<Option<Election>, CliError> {
+    let Some(urls) = args.etcd.etcd.clone().filter(|urls| !urls.is_empty()) else {
+        return Ok(None);
+    };
+    let options = EtcdOptions {
+        urls,
+        prefix: args.etcd.etcd_prefix.clone(),
+        tls: listen.auth.tls.clone(),
+        name: format!("{} (process {})", listen.at, std::process::id()),
+        lease: Duration::from_secs(args.etcd.etcd_lease.into()),
+    };
+    Ok(Some(Election::new(options, Clock::start())?))
+}
+
+async fn stored(data: &Path, election: Option<&Election>) -> Result<Option<Stored>, CliError> {
+    if let Some(election) = election
+        && let Some(stored) = election.stored_settings().await?
+    {
+        return complete("the record in etcd".to_owned(), stored).map(Some);
+    }
+    // Also a record that is still to be taken over into etcd.
+    stored_by_coordinator(data)
+}
+
+/// Runs the active coordinator until a signal arrives, or returns the reason why it ended by itself.
+async fn serve(
+    args: &CoordinatorArgs,
+    home: Home,
+    stored: Option<Stored>,
+    listen: &Listen,
+    ended: &mut (impl Future<Output = io::Result<()>> + Unpin),
+) -> Result<Option<CoordinatorError>, CliError> {
     let meters = Meters::default();
-    let dashboard = dashboard::open(&args.http, token.clone(), args.insecure, &meters).await?;
-    let (settings, given) = coordinator_settings(&data, &args.settings)?;
-    let scheme = if auth.tls.is_some() { "https" } else { "http" };
-    let ended = signals::first();
-    let credentials = Credentials { tls: auth.tls.clone(), token: None };
-    let listen = Listen { at, auth, token };
-    let mut coordinator = Coordinator::start(&data, &settings, given, listen).await?;
+    let token: Option<LiveToken> = listen.token.clone();
+    let dashboard = dashboard::open(&args.http, token, args.insecure, &meters).await?;
+    let (settings, given) = settings_of(stored.as_ref(), &args.settings)?;
+    let scheme = if listen.auth.tls.is_some() { "https" } else { "http" };
+    let credentials = Credentials { tls: listen.auth.tls.clone(), token: None };
+    let data: PathBuf = home.dir.clone();
+    let started = Coordinator::start_in(home, &settings, given, listen.clone()).await;
+    let mut coordinator = match started {
+        Err(CoordinatorError::Deposed) => return Ok(Some(CoordinatorError::Deposed)),
+        started => started?,
+    };
     meters.add_coordinator(coordinator.meter().clone());
     screen::print_line(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",
@@ -49,14 +120,19 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
             screen::print_line("the crawl was stopped: `crivello resume` resumes it");
         }
     }
-    tokio::select! {
-        signal = ended => signal?,
-        broken = coordinator.broken() => return Err(broken.into()),
-    }
+    let broken = tokio::select! {
+        signal = ended => {
+            signal?;
+            None
+        }
+        broken = coordinator.broken() => Some(broken),
+    };
     drop(serving);
     coordinator.stop().await?;
-    screen::print_line(
-        "coordinator stopped; the member list is saved, and agents continue without it",
-    );
-    Ok(Exit::Finished)
+    if broken.is_none() {
+        screen::print_line(
+            "coordinator stopped; the member list is saved, and agents continue without it",
+        );
+    }
+    Ok(broken)
 }

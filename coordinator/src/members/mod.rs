@@ -232,9 +232,9 @@ impl Members {
             || self.deaths != other.deaths
     }
 
-    /// Returns true if an agent has shown that the record is an old copy: everything is refused.
-    pub const fn is_outdated(&self) -> bool {
-        self.outdated.is_some()
+    /// Returns the refusal of everything, once an agent has shown that the record is an old copy.
+    pub const fn outdated(&self) -> Option<MemberRefusal> {
+        self.outdated
     }
 
     /// Returns the view in force.

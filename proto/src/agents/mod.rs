@@ -107,7 +107,7 @@ impl AgentClients {
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
-        Ok(dial::lazy(&endpoint, tls))
+        Ok(dial::lazy(&endpoint.into(), tls))
     }
 
     /// Calls `agent`, with a call that changes nothing.

@@ -1,7 +1,7 @@
 //! The commands that people run on a cluster.
 
 use super::certs::PEOPLE;
-use super::{COORDINATOR, Cluster, End};
+use super::{Cluster, End};
 use crate::running::output_of;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -142,8 +142,11 @@ impl Cluster {
         }
         self.run_ok(&["stop"]);
         let mut ends: Vec<End> = agents.iter().map(|name| self.end(name)).collect();
-        self.process(COORDINATOR).signal(Signal::TERM);
-        ends.push(self.end(COORDINATOR));
+        let coordinators = self.coordinators.iter().filter(|(_, member)| member.process.is_some());
+        for name in coordinators.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            self.process(&name).signal(Signal::TERM);
+            ends.push(self.end(&name));
+        }
         ends
     }
 

@@ -6,6 +6,11 @@ use super::process::Process;
 /// Name of the coordinator among the processes.
 pub const COORDINATOR: &str = "coordinator";
 
+/// Name of another coordinator.
+pub const STANDBY: &str = "standby";
+/// Name of etcd in the network.
+pub const ETCD: &str = "etcd";
+
 /// A member, running or not.
 #[derive(Debug)]
 pub struct Member {

@@ -28,7 +28,8 @@ impl Cluster {
 
     /// Returns the output of all processes of a member.
     pub fn log_of(&self, name: &str) -> String {
-        let lives = self.agents.get(name).map_or(self.coordinator.n_lives, |agent| agent.n_lives);
+        let member = self.agents.get(name).or_else(|| self.coordinators.get(name));
+        let lives = member.map_or(0, |member| member.n_lives);
         (1..=lives).map(|life| read_log(&self.log(name, life))).collect()
     }
 

@@ -1,7 +1,9 @@
 //! Options of a cluster, set before its start.
 
-use super::Cluster;
 use super::certs::Certs;
+use super::member::Member;
+use super::{Cluster, ETCD, STANDBY};
+use crate::etcd::Etcd;
 use simweb::Pace;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -74,6 +76,21 @@ impl Cluster {
     #[must_use]
     pub fn with_dashboard(mut self) -> Self {
         self.http = Some((Ipv4Addr::LOCALHOST, 0).into());
+        self
+    }
+
+    /// Keeps the coordinator's record in etcd, and adds another coordinator, which is not started.
+    ///
+    /// # Panics
+    /// Panics if etcd does not start.
+    #[must_use]
+    pub fn with_etcd(mut self) -> Self {
+        let etcd = Etcd::start(&self.dir().join(ETCD));
+        let gate = |name| self.runtime.block_on(self.net.gate(name)).expect("a free port");
+        let (standby, for_etcd) = (gate(STANDBY), gate(ETCD));
+        for_etcd.lead_to(etcd.address);
+        self.coordinators.insert(STANDBY.to_owned(), Member::new(standby));
+        self.etcd = Some((etcd, for_etcd));
         self
     }
 

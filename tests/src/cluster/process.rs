@@ -62,10 +62,10 @@ impl Process {
         read_log(&self.log)
     }
 
-    /// Returns the address on which it listens, once it has printed it.
+    /// Returns the address on which it listens, once it has printed it; the last one if it printed several.
     pub fn listening_address(&self) -> Option<SocketAddr> {
         let output = self.log();
-        let (_, rest) = output.split_once(LISTENING)?;
+        let (_, rest) = output.rsplit_once(LISTENING)?;
         let (address, _) = rest.split_once(|c: char| c.is_whitespace() || c == ';' || c == ',')?;
         let address = address.rsplit("://").next()?;
         Some(address.parse().unwrap_or_else(|e| panic!("{address:?} is not an address: {e}")))

@@ -11,6 +11,7 @@
 //! counted by the web.
 
 mod coordinator;
+mod coordinators;
 mod cuts;
 mod joins_and_drains;
 mod kills;

@@ -51,7 +51,7 @@ impl Caller {
 
     fn channel(&self, url: &str) -> AuthChannel {
         let _entered = self.runtime.enter();
-        let endpoint = dial::endpoint(url, Some(&self.tls)).expect("a URL");
+        let endpoint = dial::target(url, Some(&self.tls)).expect("a URL");
         self.bearer.wrap(dial::lazy(&endpoint, Some(&self.tls)))
     }
 

@@ -1,34 +1,34 @@
-//! The directory of a coordinator: its state file, lock and keys.
+//! The directory of a coordinator: its lock, its keys, and its record, unless that is in etcd.
 
 use super::record::{Record, StoredSettings};
+use super::record_store::{FileRecord, RecordStore, STATE_FILE};
 use crate::error::CoordinatorError;
 use crate::signing_key::{self, SIGNING_KEY_FILE};
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::identity::{IDENTITY_KEY_FILE, IdentityKey};
-use crivello_common::runtime::{
-    IdentityKeyError, create_private_dir, replace_file, replacement_path,
-};
+use crivello_common::runtime::{IdentityKeyError, create_private_dir, replacement_path};
 use crivello_common::time::Timestamp;
 use crivello_proto::signing::{COORDINATOR_KEY_FILE, SigningKey};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of the state file in a coordinator's directory.
-pub const STATE_FILE: &str = "coordinator.state";
 const LOCK_FILE: &str = "lock";
+/// Ending of the name of a record that was taken over into etcd.
+const IMPORTED: &str = "imported";
 
-/// The state file of this process. Only this process may write it.
+/// The durable state of this process. Only this process may write it.
 #[derive(Debug)]
-pub(crate) struct StateFile {
-    path: PathBuf,
+pub(crate) struct CoordinatorState {
+    store: Box<dyn RecordStore>,
+    /// Locked while the process lives.
     lock: File,
 }
 
 /// An opened directory.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) file: StateFile,
+    pub(crate) state: CoordinatorState,
     /// The record, already stored under an epoch and a settings revision that were never in use.
     pub(crate) record: Record,
     /// True if the crawl existed before.
@@ -39,16 +39,31 @@ pub(crate) struct Opened {
     pub(crate) signing_key: SigningKey,
 }
 
-impl StateFile {
+impl CoordinatorState {
     /// Resumes the crawl in `dir`, or begins one there, with these settings. `given` holds the
     /// settings typed by the user.
+    ///
+    /// # Errors
+    /// As [`Self::open_with`].
+    pub(crate) fn open(
+        dir: &Path,
+        settings: &Settings,
+        given: TypedSettings,
+        now: Timestamp,
+    ) -> Result<Opened, CoordinatorError> {
+        Self::open_with(Box::new(FileRecord::in_dir(dir)), (dir, dir), settings, given, now)
+    }
+
+    /// Resumes the crawl of a record, or begins one, in a directory, with keys in another or the same
+    /// directory. A record in a file is taken over into another store that has none.
     ///
     /// # Errors
     /// [`CoordinatorError::Refused`] if the directory holds something else or a crawl with other
     /// fixed settings, or if another coordinator uses it; [`CoordinatorError::Broken`] if the state
     /// is damaged or the disk fails. In both cases nothing was changed.
-    pub(crate) fn open(
-        dir: &Path,
+    pub(crate) fn open_with(
+        mut store: Box<dyn RecordStore>,
+        (dir, keys): (&Path, &Path),
         settings: &Settings,
         given: TypedSettings,
         now: Timestamp,
@@ -57,38 +72,52 @@ impl StateFile {
         checked.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
         let shown = dir.display();
         // Checked before anything is created in the directory.
-        if read(dir)?.is_none() && dir.join(COORDINATOR_KEY_FILE).exists() {
+        if read(&mut *store, dir)?.is_none() && keys.join(COORDINATOR_KEY_FILE).exists() {
             return Err(CoordinatorError::Refused(format!(
                 "{shown} has {COORDINATOR_KEY_FILE}, the key of a lost coordinator, and no record: make \
                  one with `crivello coordinator rebuild`, or choose another --data"
             )));
         }
-        create_private_dir(dir).map_err(|error| {
-            CoordinatorError::Refused(format!(
-                "cannot create the directory {shown}: {error}; choose another --data"
-            ))
-        })?;
+        for dir in [dir, keys] {
+            create_private_dir(dir).map_err(|error| {
+                let dir = dir.display();
+                CoordinatorError::Refused(format!(
+                    "cannot create the directory {dir}: {error}; choose another"
+                ))
+            })?;
+        }
         let lock = take_lock(dir)?;
-        let last = read(dir)?;
+        let last = read(&mut *store, dir)?;
         let resumed = last.is_some();
         let (mut record, identity_key, signing_key) = match last {
             Some(record) => {
-                check_meaning(dir, &record, settings)?;
-                let key = read_key(dir, &record.crawl_id)?;
-                (record, key, signing_key::read(dir)?)
+                check_meaning(&store.name(), &record, settings)?;
+                let key = read_key(keys, &record.crawl_id)?;
+                let signing_key = signing_key::read(keys)?;
+                if signing_key.public().to_string() != record.signing_key {
+                    return Err(CoordinatorError::Refused(format!(
+                        "{} is not the key of this crawl: copy it from the coordinator that began the crawl",
+                        keys.join(SIGNING_KEY_FILE).display()
+                    )));
+                }
+                (record, key, signing_key)
             }
-            None => begin(dir, settings, now)?,
+            None => begin(keys, settings, now)?,
         };
         record.members.view.epoch += 1;
         let revision = record.settings.revision + 1;
         record.settings = StoredSettings { revision, toml: settings.to_toml(), given };
-        let file = Self { path: dir.join(STATE_FILE), lock };
+        let mut state = Self { store, lock };
         // The lock file names the crawl, so that a lost state file is noticed.
-        let name_crawl = |()| (&file.lock).write_all(record.crawl_id.as_bytes());
-        file.save(&record).and_then(name_crawl).map_err(|error| {
-            CoordinatorError::Broken(format!("{} cannot be written: {error}", file.path.display()))
-        })?;
-        Ok(Opened { file, record, resumed, identity_key, signing_key })
+        let saved = state.save(&record);
+        saved.and_then(|()| (&state.lock).write_all(record.crawl_id.as_bytes())).map_err(
+            |error| {
+                let name = state.store.name();
+                CoordinatorError::Broken(format!("{name} cannot be written: {error}"))
+            },
+        )?;
+        set_aside(&state.store.name(), dir)?;
+        Ok(Opened { state, record, resumed, identity_key, signing_key })
     }
 
     /// Begins a directory with this record and a new signing key. The identity key of the crawl must
@@ -103,14 +132,15 @@ impl StateFile {
         key_from: &[PathBuf],
     ) -> Result<SigningKey, CoordinatorError> {
         let shown = dir.display();
-        if read(dir)?.is_some() {
+        let mut store = FileRecord::in_dir(dir);
+        if read(&mut store, dir)?.is_some() {
             return Err(CoordinatorError::Refused(format!(
                 "{shown} already has a record: choose another --data"
             )));
         }
         let broken = |error: io::Error| CoordinatorError::Broken(format!("{shown}: {error}"));
         create_private_dir(dir).map_err(broken)?;
-        let file = Self { path: dir.join(STATE_FILE), lock: take_lock(dir)? };
+        let mut state = Self { store: Box::new(store), lock: take_lock(dir)? };
         let crawl_id = &record.crawl_id;
         match IdentityKey::read(dir, crawl_id) {
             Ok(_) => {}
@@ -122,8 +152,9 @@ impl StateFile {
             }
         }
         let signing_key = create_signing_key(dir)?;
-        file.save(record).map_err(broken)?;
-        (&file.lock).write_all(record.crawl_id.as_bytes()).map_err(broken)?;
+        let signed_by = signing_key.public().to_string();
+        state.save(&Record { signing_key: signed_by, ..record.clone() }).map_err(broken)?;
+        (&state.lock).write_all(record.crawl_id.as_bytes()).map_err(broken)?;
         Ok(signing_key)
     }
 
@@ -131,8 +162,8 @@ impl StateFile {
     ///
     /// # Errors
     /// Disk errors. The old state then counts, although a restart may find the new one.
-    pub(crate) fn save(&self, record: &Record) -> io::Result<()> {
-        replace_file(&self.path, &record.encode()?)
+    pub(crate) fn save(&mut self, record: &Record) -> io::Result<()> {
+        self.store.save(record)
     }
 }
 
@@ -142,7 +173,7 @@ fn begin(
     settings: &Settings,
     now: Timestamp,
 ) -> Result<(Record, IdentityKey, SigningKey), CoordinatorError> {
-    let record = Record {
+    let mut record = Record {
         crawl_id: format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0),
         begun: now.to_string(),
         meaning: settings.fingerprint_text(),
@@ -154,7 +185,9 @@ fn begin(
         let path = dir.join(IDENTITY_KEY_FILE);
         CoordinatorError::Broken(format!("{} cannot be written: {error}", path.display()))
     })?;
-    Ok((record, key, create_signing_key(dir)?))
+    let signing_key = create_signing_key(dir)?;
+    record.signing_key = signing_key.public().to_string();
+    Ok((record, key, signing_key))
 }
 
 fn create_signing_key(dir: &Path) -> Result<SigningKey, CoordinatorError> {
@@ -178,22 +211,44 @@ fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, CoordinatorError>
 /// # Errors
 /// Fails if the directory holds something else, or if the state is damaged.
 pub fn stored_settings(dir: &Path) -> Result<Option<StoredSettings>, CoordinatorError> {
-    Ok(read(dir)?.map(|record| record.settings))
+    Ok(read(&mut FileRecord::in_dir(dir), dir)?.map(|record| record.settings))
 }
 
-/// Returns the record in `dir`; `None` if no crawl was begun there.
-pub(super) fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
+/// Renames a record in a file once it is in another store, so that it is never taken over again.
+fn set_aside(stored_in: &str, dir: &Path) -> Result<(), CoordinatorError> {
     let path = dir.join(STATE_FILE);
-    let broken = |what: String| {
-        CoordinatorError::Broken(format!("{} {what}; nothing was changed", path.display()))
-    };
-    match fs::read(&path) {
-        Ok(bytes) => {
-            return Record::decode(&bytes).map(Some).map_err(|what| broken(format!("is {what}")));
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(broken(format!("cannot be read: {error}"))),
+    if stored_in == path.display().to_string() || !path.exists() {
+        return Ok(());
     }
+    let renamed = fs::rename(&path, path.with_extension(IMPORTED));
+    renamed.map_err(|error| CoordinatorError::Broken(format!("{}: {error}", path.display())))
+}
+
+/// Returns the record in a store, or else the one in a file in `dir`; `None` if no crawl was begun with it.
+pub(super) fn read(
+    store: &mut dyn RecordStore,
+    dir: &Path,
+) -> Result<Option<Record>, CoordinatorError> {
+    let (stored, mut file) = (store.read()?, FileRecord::in_dir(dir));
+    let in_file = if store.name() == file.name() { None } else { file.read()? };
+    if let (Some(stored), Some(in_file)) = (&stored, &in_file) {
+        let is_taken_over = stored.crawl_id == in_file.crawl_id
+            && stored.members.view.epoch > in_file.members.view.epoch;
+        if !is_taken_over {
+            return Err(CoordinatorError::Refused(format!(
+                "{} and {} have a record: remove the file if the other one counts",
+                store.name(),
+                file.name()
+            )));
+        }
+    }
+    if let Some(record) = stored.or(in_file) {
+        return Ok(Some(record));
+    }
+    let broken = |what: String| {
+        CoordinatorError::Broken(format!("{} {what}; nothing was changed", store.name()))
+    };
+    let path = dir.join(STATE_FILE);
     let lock = dir.join(LOCK_FILE);
     if let Ok(crawl_id) = fs::read_to_string(&lock)
         && !crawl_id.is_empty()
@@ -228,15 +283,18 @@ pub(super) fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
     )))
 }
 
-fn check_meaning(dir: &Path, record: &Record, settings: &Settings) -> Result<(), CoordinatorError> {
+fn check_meaning(
+    stored_in: &str,
+    record: &Record,
+    settings: &Settings,
+) -> Result<(), CoordinatorError> {
     let differences = settings.fingerprint_differences(&record.meaning);
     if differences.is_empty() {
         return Ok(());
     }
     let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
     Err(CoordinatorError::Refused(format!(
-        "{} holds another crawl (begun {}): {}; resume it without these settings, or choose another --data",
-        dir.display(),
+        "{stored_in} holds another crawl (begun {}): {}; resume it without these settings, or choose another --data",
         record.begun,
         differences.join("; ")
     )))

@@ -21,6 +21,8 @@ pub(crate) struct Record {
     pub(crate) begun: String,
     /// [`fingerprint_text`](crivello_common::config::Settings::fingerprint_text): the settings that never change.
     pub(crate) meaning: String,
+    /// Public half of the key that signs views and tickets.
+    pub(crate) signing_key: String,
     /// The members, with the view in force.
     pub(crate) members: MembersRecord,
     /// Page quota of each agent, in a crawl with a page limit.
@@ -43,12 +45,12 @@ pub struct StoredSettings {
 
 impl Record {
     /// Encodes the record: a JSON array of the format version and the record.
-    pub(super) fn encode(&self) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn encode(&self) -> serde_json::Result<Vec<u8>> {
         Ok(seal(MAGIC, &serde_json::to_vec(&(FORMAT_VERSION, self))?))
     }
 
     /// Decodes a record. The error text completes "the file is …".
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let damaged = |error: serde_json::Error| format!("damaged: {error}");
         // The form of a record of another version is unknown.
         let (format, record): (u32, serde_json::Value) =

@@ -1,7 +1,8 @@
 //! Tests of the record and of the directory.
 
-use super::directory::read;
+use super::directory;
 use super::record::MAGIC;
+use super::record_store::FileRecord;
 use super::*;
 use crate::error::CoordinatorError;
 use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
@@ -12,9 +13,12 @@ use crivello_common::sealed::seal;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, LostArchive, RunState, View};
 use crivello_proto::FORMAT_VERSION;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::tempdir;
 
 fn settings() -> Settings {
@@ -25,7 +29,7 @@ fn settings() -> Settings {
 
 fn open(dir: &Path) -> Result<Opened, CoordinatorError> {
     let given = TypedSettings::from([("politeness.delay".to_owned(), "\"1s\"".to_owned())]);
-    StateFile::open(dir, &settings(), given, Timestamp::from_secs(1))
+    CoordinatorState::open(dir, &settings(), given, Timestamp::from_secs(1))
 }
 
 fn record(epoch: u64) -> Record {
@@ -38,6 +42,7 @@ fn record(epoch: u64) -> Record {
         crawl_id: "c0ffee".into(),
         begun: "today".into(),
         meaning: settings().fingerprint_text(),
+        signing_key: "key".into(),
         members: MembersRecord {
             next_id: 2,
             view,
@@ -56,6 +61,10 @@ fn record(epoch: u64) -> Record {
     }
 }
 
+fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
+    directory::read(&mut FileRecord::in_dir(dir), dir)
+}
+
 fn error(dir: &Path) -> String {
     open(dir).expect_err("the directory is refused").to_string()
 }
@@ -64,11 +73,13 @@ fn error(dir: &Path) -> String {
 fn a_restart_finds_the_last_record_under_a_new_epoch_and_revision() {
     let dir = tempdir().unwrap();
     assert_eq!(stored_settings(dir.path()).unwrap(), None);
-    let opened = open(dir.path()).unwrap();
+    let mut opened = open(dir.path()).unwrap();
+    let key = opened.record.signing_key.clone();
+    let record = |epoch| Record { signing_key: key.clone(), ..record(epoch) };
     assert!(!opened.resumed);
     assert_eq!((opened.record.members.view.epoch, opened.record.settings.revision), (1, 1));
     for epoch in 1..5 {
-        opened.file.save(&record(epoch)).unwrap();
+        opened.state.save(&record(epoch)).unwrap();
     }
     opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
     drop(opened);
@@ -89,8 +100,10 @@ fn a_restart_finds_the_last_record_under_a_new_epoch_and_revision() {
 #[test]
 fn a_crash_during_a_write_leaves_the_record_before() {
     let dir = tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    opened.file.save(&record(4)).unwrap();
+    let mut opened = open(dir.path()).unwrap();
+    let key = opened.record.signing_key.clone();
+    let record = |epoch| Record { signing_key: key.clone(), ..record(epoch) };
+    opened.state.save(&record(4)).unwrap();
     opened.identity_key.write(dir.path(), &record(4).crawl_id).unwrap();
     drop(opened);
     let path = dir.path().join(STATE_FILE);
@@ -106,7 +119,7 @@ fn a_crash_during_a_write_leaves_the_record_before() {
 #[test]
 fn damage_is_refused_at_every_byte_and_length() {
     let dir = tempdir().unwrap();
-    open(dir.path()).unwrap().file.save(&record(4)).unwrap();
+    open(dir.path()).unwrap().state.save(&record(4)).unwrap();
     let path = dir.path().join(STATE_FILE);
     let whole = fs::read(&path).unwrap();
     let check = |bytes: &[u8]| {
@@ -197,13 +210,64 @@ fn a_directory_of_something_else_is_refused_untouched() {
 #[test]
 fn a_failed_write_changes_nothing_and_the_next_may_succeed() {
     let dir = tempdir().unwrap();
-    let opened = open(dir.path()).unwrap();
-    opened.file.save(&record(1)).unwrap();
+    let mut opened = open(dir.path()).unwrap();
+    opened.state.save(&record(1)).unwrap();
     let new = replacement_path(&dir.path().join(STATE_FILE));
     fs::create_dir(&new).unwrap();
-    opened.file.save(&record(2)).unwrap_err();
+    opened.state.save(&record(2)).unwrap_err();
     assert_eq!(read(dir.path()).unwrap(), Some(record(1)));
     fs::remove_dir(&new).unwrap();
-    opened.file.save(&record(3)).unwrap();
+    opened.state.save(&record(3)).unwrap();
     assert_eq!(read(dir.path()).unwrap(), Some(record(3)));
+}
+
+/// A record somewhere else, as etcd would have it.
+#[derive(Clone, Debug, Default)]
+struct Elsewhere(Arc<Mutex<Option<Record>>>);
+
+impl RecordStore for Elsewhere {
+    fn name(&self) -> String {
+        "elsewhere".to_owned()
+    }
+
+    fn read(&mut self) -> Result<Option<Record>, CoordinatorError> {
+        Ok(self.0.lock().clone())
+    }
+
+    fn save(&mut self, record: &Record) -> io::Result<()> {
+        *self.0.lock() = Some(record.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_record_in_a_file_is_taken_over_once_and_other_keys_are_refused() {
+    let (dir, other, place) = (tempdir().unwrap(), tempdir().unwrap(), Elsewhere::default());
+    let open_with = |dir: &Path, keys: &Path| {
+        let given = TypedSettings::default();
+        let now = Timestamp::from_secs(1);
+        CoordinatorState::open_with(Box::new(place.clone()), (dir, keys), &settings(), given, now)
+    };
+    let begun = open(dir.path()).unwrap().record;
+    let opened = open_with(dir.path(), dir.path()).unwrap();
+    assert!(opened.resumed);
+    assert_eq!(opened.record.crawl_id, begun.crawl_id);
+    assert_eq!(opened.record.members.view.epoch, begun.members.view.epoch + 1);
+    drop(opened);
+    assert!(!dir.path().join(STATE_FILE).exists());
+    assert!(open(dir.path()).is_err(), "two coordinators with one record each");
+    assert!(open_with(dir.path(), dir.path()).unwrap().resumed);
+    // Another coordinator of the same crawl needs its keys.
+    let missing = open_with(other.path(), other.path()).unwrap_err().to_string();
+    assert!(missing.contains("identity.key"), "{missing}");
+    assert!(open_with(other.path(), dir.path()).unwrap().resumed);
+    fs::copy(dir.path().join("identity.key"), other.path().join("identity.key")).unwrap();
+    crate::signing_key::create(other.path()).unwrap();
+    let wrong = open_with(other.path(), other.path()).unwrap_err().to_string();
+    assert!(wrong.contains("not the key of this crawl"), "{wrong}");
+    // A record of another crawl in the file.
+    let third = tempdir().unwrap();
+    drop(open(third.path()).unwrap());
+    let both = open_with(third.path(), dir.path()).unwrap_err().to_string();
+    assert!(both.contains("have a record"), "{both}");
 }
