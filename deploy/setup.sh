@@ -3,7 +3,7 @@
 #
 #   deploy/setup.sh          installs missing packages, as root or with a sudo that needs no password;
 #                            otherwise prints the command to run, and fails
-#   deploy/setup.sh --tests  installs Chromium, which only some tests need. If that is not possible, prints a
+#   deploy/setup.sh --tests  installs Chromium and etcd, which only some tests need. If that is not possible, prints a
 #                            message and does not fail; those tests are then skipped
 #
 # Prints nothing if all requirements are met. It can be run repeatedly.
@@ -57,21 +57,24 @@ have_libclang() {
         /usr/local/lib /usr/local/lib64
 }
 
-# Only tests need this; without it they are skipped with a message.
+# Only tests need these; without one of them, those tests are skipped with a message.
 if [ "${1:-}" = --tests ]; then
-    for browser in chromium chromium-browser google-chrome-stable google-chrome; do
-        if have "$browser"; then exit 0; fi
-    done
+    wanted=""
+    if ! { have chromium || have chromium-browser || have google-chrome-stable || have google-chrome; }; then
+        wanted="chromium fonts-liberation"
+    fi
+    have etcd || wanted="$wanted etcd-server"
+    [ -n "$wanted" ] || exit 0
     as_root=""
     if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
     if have apt-get && { [ -z "$as_root" ] || { have sudo && sudo -n true 2>/dev/null; }; }; then
-        echo "setup: installing chromium, for the tests of the dashboard" >&2
-        install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-liberation"
+        echo "setup: installing $wanted, for tests of the dashboard and of several coordinators" >&2
+        install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $wanted"
         if $install >/dev/null 2>&1 || { $as_root apt-get update >/dev/null 2>&1 && $install >/dev/null 2>&1; }; then
             exit 0
         fi
     fi
-    echo "setup: no Chromium: the tests of the dashboard will be skipped (to install it: apt-get install chromium)" >&2
+    echo "setup: not installed: $wanted: tests that need them will be skipped (to install: apt-get install $wanted)" >&2
     exit 0
 fi
 

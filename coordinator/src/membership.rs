@@ -559,7 +559,7 @@ fn log_changes(before: &View, after: &View) {
 mod tests {
     use super::*;
     use crate::members::{HeartbeatReport, ProcessId};
-    use crate::state::Opened;
+    use crate::state::{FileRecord, Opened};
     use crivello_common::config::TypedSettings;
     use std::fs;
     use std::path::Path;
@@ -571,7 +571,9 @@ mod tests {
         settings.fixed.identity.contact = "you@example.com".to_owned();
         settings.live.limits.pages_max = Some(1_000_000);
         let clock = Clock::start();
-        let opened = CoordinatorState::open(dir, &settings, TypedSettings::default(), clock.now());
+        let store = Box::new(FileRecord::in_dir(dir));
+        let given = TypedSettings::default();
+        let opened = CoordinatorState::open(store, (dir, dir), &settings, given, clock.now());
         let Opened { state, record, .. } = opened.unwrap();
         MembershipService::new((state, record), &settings, ActiveUntil::forever(clock), clock)
     }

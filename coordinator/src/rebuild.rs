@@ -160,6 +160,7 @@ fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> Members
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::FileRecord;
     use crate::stored_settings;
     use crivello_common::identity::IdentityKey;
     use crivello_common::view::{Agent, LostArchive};
@@ -217,16 +218,19 @@ mod tests {
         let stored = stored_settings(dir.path()).unwrap().unwrap();
         assert_eq!(stored.revision, 2 + REVISIONS);
         let mut settings = Settings::from_toml("stored", &stored.toml).unwrap();
-        let opened = CoordinatorState::open(dir.path(), &settings, TypedSettings::new(), now)
-            .unwrap()
-            .record;
+        let open = |settings: &Settings| {
+            let store = Box::new(FileRecord::in_dir(dir.path()));
+            let dirs = (dir.path(), dir.path());
+            CoordinatorState::open(store, dirs, settings, TypedSettings::new(), now)
+        };
+        let opened = open(&settings).unwrap().record;
         assert_eq!(opened.crawl_id, "c");
         assert_eq!(opened.members.next_id, 9 + IDS, "a removed agent's id may be given again");
         assert!(opened.members.unreplicated.contains_key(&AgentId(1)));
         assert_eq!(opened.members.deaths.len(), 1);
         // The settings that never change are those of the crawl.
         settings.fixed.cluster.replication += 1;
-        assert!(CoordinatorState::open(dir.path(), &settings, TypedSettings::new(), now).is_err());
+        assert!(open(&settings).is_err());
     }
 
     #[test]

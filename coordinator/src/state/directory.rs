@@ -40,28 +40,15 @@ pub(crate) struct Opened {
 }
 
 impl CoordinatorState {
-    /// Resumes the crawl in `dir`, or begins one there, with these settings. `given` holds the
-    /// settings typed by the user.
-    ///
-    /// # Errors
-    /// As [`Self::open_with`].
-    pub(crate) fn open(
-        dir: &Path,
-        settings: &Settings,
-        given: TypedSettings,
-        now: Timestamp,
-    ) -> Result<Opened, CoordinatorError> {
-        Self::open_with(Box::new(FileRecord::in_dir(dir)), (dir, dir), settings, given, now)
-    }
-
     /// Resumes the crawl of a record, or begins one, in a directory, with keys in another or the same
-    /// directory. A record in a file is taken over into another store that has none.
+    /// directory, with these settings. `given` holds the settings typed by the user. A record in a file is taken over
+    /// into another store that has none.
     ///
     /// # Errors
     /// [`CoordinatorError::Refused`] if the directory holds something else or a crawl with other
     /// fixed settings, or if another coordinator uses it; [`CoordinatorError::Broken`] if the state
     /// is damaged or the disk fails. In both cases nothing was changed.
-    pub(crate) fn open_with(
+    pub(crate) fn open(
         mut store: Box<dyn RecordStore>,
         (dir, keys): (&Path, &Path),
         settings: &Settings,

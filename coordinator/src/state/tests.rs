@@ -2,7 +2,6 @@
 
 use super::directory;
 use super::record::MAGIC;
-use super::record_store::FileRecord;
 use super::*;
 use crate::error::CoordinatorError;
 use crate::members::{Death, FewHolders, MembersRecord, PublishedViews};
@@ -29,7 +28,8 @@ fn settings() -> Settings {
 
 fn open(dir: &Path) -> Result<Opened, CoordinatorError> {
     let given = TypedSettings::from([("politeness.delay".to_owned(), "\"1s\"".to_owned())]);
-    CoordinatorState::open(dir, &settings(), given, Timestamp::from_secs(1))
+    let store = Box::new(FileRecord::in_dir(dir));
+    CoordinatorState::open(store, (dir, dir), &settings(), given, Timestamp::from_secs(1))
 }
 
 fn record(epoch: u64) -> Record {
@@ -246,7 +246,7 @@ fn a_record_in_a_file_is_taken_over_once_and_other_keys_are_refused() {
     let open_with = |dir: &Path, keys: &Path| {
         let given = TypedSettings::default();
         let now = Timestamp::from_secs(1);
-        CoordinatorState::open_with(Box::new(place.clone()), (dir, keys), &settings(), given, now)
+        CoordinatorState::open(Box::new(place.clone()), (dir, keys), &settings(), given, now)
     };
     let begun = open(dir.path()).unwrap().record;
     let opened = open_with(dir.path(), dir.path()).unwrap();

@@ -6,14 +6,15 @@
 
 use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_tests::cluster::{COORDINATOR, ETCD, STANDBY, Way};
-use crivello_tests::{Cluster, Etcd, skipped};
+use crivello_tests::{Cluster, Etcd, skipped_unless_allowed};
 
 const AGENTS: [&str; 3] = ["a", "b", "c"];
 
 /// Returns a cluster whose coordinator and standby run; `None` without etcd.
 fn two_coordinators(pages_per_host: u32) -> Option<Cluster> {
     if !Etcd::is_installed() {
-        skipped("etcd is not installed (on Debian: apt-get install etcd-server)");
+        let why = "etcd is not installed (on Debian: apt-get install etcd-server)";
+        skipped_unless_allowed("CRIVELLO_TEST_NO_ETCD", why);
         return None;
     }
     let cluster = cluster(web(pages_per_host)).with_etcd().allow_log_line("is not active any more");
