@@ -96,6 +96,8 @@ pub const FOUND_A_URL: u8 = 16;
 pub const RATE_GRACE: Duration = Duration::from_secs(10);
 /// Term of an IP lease, unless it is renewed.
 pub const IP_LEASE_TERM: Duration = Duration::from_secs(10);
+/// Term of the IP lease of an address that no other agent has requested: one call for several visits.
+pub const IP_LEASE_LONG_TERM: Duration = Duration::from_secs(60);
 /// Maximum time between the grant of an IP lease and the time when the address has rested.
 pub const IP_LEASE_GRANT_AHEAD: Duration = Duration::from_millis(500);
 /// Maximum bytes of unacknowledged packets to one agent, separate for replicas and for everything

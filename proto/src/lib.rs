@@ -78,7 +78,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivell
 
 /// Version of the wire format and of the format on disk. All agents of a crawl have the same
 /// version. It increases with every incompatible change.
-pub const FORMAT_VERSION: u32 = 15;
+pub const FORMAT_VERSION: u32 = 16;
 
 /// Maximum size of a request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;

@@ -3,7 +3,7 @@
 
 use super::lendable::lessor_of;
 use super::lessor::Lessor;
-use super::{LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM};
+use super::{LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease};
 use crate::messages::Delivery;
 use crivello_common::assignment::Owners;
 use crivello_common::identity::KeyedHasher;
@@ -120,10 +120,10 @@ impl IpLeaseExchange {
         let (owners, held) = (self.owners.as_ref()?, self.held.as_ref()?);
         let of_peer =
             held.iter().filter(|lease| lessor_of(owners, &self.hasher, lease.address) == Some(to));
-        let held = of_peer.map(|&LeaseInUse { address, requested_at }| ReportedLease {
+        let held = of_peer.map(|&LeaseInUse { address, requested_at, term }| ReportedLease {
             address,
             requested_at,
-            remaining: (requested_at + TERM).since(now),
+            remaining: (requested_at + term).since(now),
         });
         Some(LeaseReport { held: held.collect(), is_clear: self.is_clear })
     }

@@ -1,7 +1,9 @@
 //! The IP leases that this agent grants: the borrower, the end, and the agents that wait.
 
 use super::lendable::Lendable;
-use super::{FORGET_AFTER, LEND_AHEAD, LeaseNotice, LeaseReport, LeaseRequest, REMIND, TERM};
+use super::{
+    FORGET_AFTER, LEND_AHEAD, LONG_TERM, LeaseNotice, LeaseReport, LeaseRequest, REMIND, TERM,
+};
 use crivello_common::assignment::Owners;
 use crivello_common::identity::KeyedHasher;
 use crivello_common::time::Timestamp;
@@ -19,6 +21,10 @@ pub struct Lessor {
     ip_delay: Duration,
     lendable: Lendable,
     leases: HashMap<IpAddr, Lease>,
+    /// Number of the view in force among those that this agent has entered.
+    view: u64,
+    /// Time of the first report of each agent in this view.
+    reported: HashMap<AgentId, Timestamp>,
     /// The next time at which each lease needs attention.
     wakes: BTreeSet<(Timestamp, IpAddr)>,
     notices: Vec<(AgentId, LeaseNotice)>,
@@ -39,6 +45,8 @@ struct Lease {
     rested_of_last: Timestamp,
     /// The last borrower.
     last: Option<AgentId>,
+    /// Number of the view in which the borrower got it, or reported that it uses it.
+    view: u64,
     waiting: VecDeque<Waiting>,
     /// Time of the last [`LeaseNotice::Wanted`].
     reminded: Timestamp,
@@ -60,6 +68,8 @@ impl Lessor {
             ip_delay,
             lendable: Lendable::new(me, hasher),
             leases: HashMap::default(),
+            view: 0,
+            reported: HashMap::default(),
             wakes: BTreeSet::new(),
             notices: Vec::new(),
         }
@@ -73,6 +83,8 @@ impl Lessor {
     /// Enters the epoch of a later view. Agents that wait must request again.
     pub fn on_view(&mut self, owners: Arc<Owners>) {
         self.lendable.on_view(owners);
+        self.view += 1;
+        self.reported.clear();
         let lendable = &self.lendable;
         self.leases.retain(|&address, _| lendable.is_mine(address));
         self.wakes.clear();
@@ -89,12 +101,13 @@ impl Lessor {
         if !self.lendable.on_report(by, report.is_clear, now + self.ip_delay) {
             return;
         }
+        self.reported.insert(by, now);
         for held in &report.held {
             if !self.lendable.is_mine(held.address) {
                 continue;
             }
             let lease = self.leases.entry(held.address).or_default();
-            let until = now + held.remaining.min(TERM);
+            let until = now + held.remaining.min(LONG_TERM);
             if lease.to.is_some_and(|to| to != by) && lease.until > now {
                 tracing::warn!(address = %held.address, "two agents hold the lease of one IP address");
             } else {
@@ -106,6 +119,7 @@ impl Lessor {
                     (lease.to, lease.until) = (Some(by), until);
                 }
                 lease.requested_at = lease.requested_at.max(held.requested_at);
+                lease.view = self.view;
             }
             lease.until = lease.until.max(until);
             self.wake_at(held.address, self.leases[&held.address].until);
@@ -193,6 +207,12 @@ impl Lessor {
         if lease.to.is_some() && now >= lease.until {
             lease.end(lease.until + self.ip_delay);
         }
+        // The borrower has entered a later view and does not use the lease: it was busy or has restarted.
+        if let Some(reported_at) = lease.to.and_then(|to| self.reported.get(&to))
+            && lease.view < self.view
+        {
+            lease.end(lease.until.min(*reported_at) + self.ip_delay);
+        }
         let next = lease.waiting.front();
         if let Some(next) = next.filter(|next| lease.to.is_none_or(|to| to == next.by)) {
             let Some(open) = self.lendable.lendable_from(address) else { return };
@@ -202,9 +222,12 @@ impl Lessor {
             }
             let Waiting { by, requested_at, .. } = *next;
             lease.waiting.pop_front();
-            lease.grant(by, requested_at, now);
-            self.notices
-                .push((by, LeaseNotice::Granted { address, requested_at, rest: at.since(now) }));
+            let is_shared = lease.to.or(lease.last) != Some(by) || !lease.waiting.is_empty();
+            let term = if is_shared { TERM } else { LONG_TERM };
+            lease.grant(by, requested_at, now + term);
+            lease.view = self.view;
+            let rest = at.since(now);
+            self.notices.push((by, LeaseNotice::Granted { address, requested_at, rest, term }));
         }
         match lease.to {
             Some(to) => {
@@ -235,11 +258,11 @@ impl Lessor {
 }
 
 impl Lease {
-    fn grant(&mut self, to: AgentId, requested_at: Timestamp, now: Timestamp) {
+    fn grant(&mut self, to: AgentId, requested_at: Timestamp, until: Timestamp) {
         self.rested = self.rested_for(to);
         self.to = Some(to);
         self.requested_at = requested_at;
-        self.until = now + TERM;
+        self.until = until;
         self.reminded = Timestamp::ZERO;
     }
 

@@ -28,6 +28,8 @@
 //!    last epoch stay valid.
 //! 3. *Fairness.* Waiting agents are served in order. An agent whose lease is wanted returns it after
 //!    one visit, or after a quarter of a second of visits.
+//! 4. *Few calls.* An agent that gets a lease again, while no other agent waits, gets it for a minute. An agent that
+//!    does not report such a lease in a later epoch does not use it any more, so it ends then.
 
 mod exchange;
 mod lendable;
@@ -41,7 +43,9 @@ pub use crate::messages::{
 pub use exchange::IpLeaseExchange;
 pub use lendable::lessor_of;
 
-use crate::limits::{IP_LEASE_GRANT_AHEAD as LEND_AHEAD, IP_LEASE_TERM as TERM};
+use crate::limits::{
+    IP_LEASE_GRANT_AHEAD as LEND_AHEAD, IP_LEASE_LONG_TERM as LONG_TERM, IP_LEASE_TERM as TERM,
+};
 use std::time::Duration;
 
 /// A request that is not repeated for this long is dropped.

@@ -1,7 +1,8 @@
 //! Tests of one lessor and the messages it sends to borrowers.
 
 use super::{
-    IpLeaseExchange, LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM,
+    IpLeaseExchange, LONG_TERM, LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease,
+    TERM,
 };
 use crate::messages::Delivery;
 use crivello_common::assignment::{Owners, StrategyKind};
@@ -113,7 +114,17 @@ impl Fixture {
 }
 
 const fn granted(to: AgentId, requested_at: u64, rest: Duration) -> (AgentId, LeaseNotice) {
-    (to, LeaseNotice::Granted { address: ip(1), requested_at: Timestamp(requested_at), rest })
+    granted_for(to, requested_at, rest, TERM)
+}
+
+const fn granted_for(
+    to: AgentId,
+    requested_at: u64,
+    rest: Duration,
+    term: Duration,
+) -> (AgentId, LeaseNotice) {
+    let requested_at = Timestamp(requested_at);
+    (to, LeaseNotice::Granted { address: ip(1), requested_at, rest, term })
 }
 
 fn wanted(by: AgentId) -> (AgentId, LeaseNotice) {
@@ -202,7 +213,7 @@ fn reported_lease_is_kept_for_at_most_a_term() {
     leases.wait(REST);
     leases.ask(B, 20);
     assert_eq!(leases.sent(), [wanted(A)]);
-    leases.wait(TERM - REST);
+    leases.wait(LONG_TERM - REST);
     leases.ask(B, 21);
     leases.wait(REST - ms(500));
     assert_eq!(leases.sent(), [granted(B, 21, ms(500))]);
@@ -246,4 +257,48 @@ fn lease_of_a_dead_agent_is_free_once_its_fence_is_closed() {
     leases.leases.on_fences_closed(leases.now);
     leases.wait(REST);
     assert_eq!(leases.sent(), [granted(B, 20, Duration::ZERO)]);
+}
+
+#[test]
+fn lease_that_nobody_else_wants_is_granted_for_longer_and_given_back_when_wanted() {
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    leases.wait(TERM);
+    leases.ask(A, 11);
+    leases.wait(secs(1));
+    leases.ask(A, 12);
+    let long = |at| granted_for(A, at, Duration::ZERO, LONG_TERM);
+    assert_eq!(leases.sent(), [granted(A, 10, Duration::ZERO), long(11), long(12)]);
+    leases.ask(B, 20);
+    leases.ask(A, 13);
+    let sent = leases.sent();
+    assert_eq!(sent[..2], [wanted(A), granted(A, 13, Duration::ZERO)]);
+    leases.give_back(A, 14, Duration::ZERO);
+    assert_eq!(leases.sent(), [granted(B, 20, Duration::ZERO)]);
+    // It was shared: only a second grant in a row is long again.
+    leases.give_back(B, 21, Duration::ZERO);
+    leases.ask(A, 15);
+    leases.ask(A, 16);
+    assert_eq!(leases.sent(), [granted(A, 15, Duration::ZERO), long(16)]);
+}
+
+#[test]
+fn long_lease_of_an_agent_that_has_restarted_ends_with_its_report() {
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    leases.ask(A, 11);
+    let _ = leases.sent();
+    let (active, leaving) = (AgentState::Active, AgentState::Draining);
+    leases.leases.on_view(view(2, [active, leaving, leaving]));
+    leases.leases.on_leases_in_use(Vec::new(), leases.now);
+    leases.id = 0;
+    leases.ask(B, 20);
+    assert_eq!(leases.sent(), [wanted(A)], "its process may still visit");
+    leases.report(A, Vec::new());
+    leases.wait(REST - ms(501));
+    leases.ask(B, 21);
+    assert_eq!(leases.sent(), [], "the address has not rested");
+    leases.wait(ms(1));
+    leases.ask(B, 22);
+    assert_eq!(leases.sent(), [granted(B, 22, ms(500))]);
 }

@@ -57,8 +57,7 @@ pub enum LeaseRequest {
 /// Notice of the lessor to an agent that visits addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseNotice {
-    /// The lease is granted for [`IP_LEASE_TERM`](crate::limits::IP_LEASE_TERM), counted from the
-    /// request.
+    /// The lease is granted, for a term counted from the request.
     Granted {
         /// The address.
         address: IpAddr,
@@ -66,6 +65,8 @@ pub enum LeaseNotice {
         requested_at: Timestamp,
         /// Time that the address must rest before a visit, from now on.
         rest: Duration,
+        /// Length of the lease.
+        term: Duration,
     },
     /// Other agents wait for the lease: the receiver must return it after use.
     Wanted {
@@ -81,6 +82,8 @@ pub struct LeaseInUse {
     pub address: IpAddr,
     /// Time when it was requested.
     pub requested_at: Timestamp,
+    /// Length of the lease, counted from the request.
+    pub term: Duration,
 }
 
 /// Requests and notices to one agent, in order.

@@ -45,13 +45,13 @@ pub(super) fn to_wire(envelope: Option<v1::Envelope>, batch: LeaseBatch) -> v1::
         v1::IpLeaseFromBorrower { address, requested_at, rest_us: rest }
     };
     let notice = |notice| {
-        let (address, requested_at, rest_us) = match notice {
-            LeaseNotice::Granted { address, requested_at, rest } => {
-                (address, Some(requested_at.0), micros(rest))
+        let (address, requested_at, rest_us, term_us) = match notice {
+            LeaseNotice::Granted { address, requested_at, rest, term } => {
+                (address, Some(requested_at.0), micros(rest), micros(term))
             }
-            LeaseNotice::Wanted { address } => (address, None, 0),
+            LeaseNotice::Wanted { address } => (address, None, 0, 0),
         };
-        v1::IpLeaseFromLessor { address: bytes(address), requested_at, rest_us }
+        v1::IpLeaseFromLessor { address: bytes(address), requested_at, rest_us, term_us }
     };
     v1::IpLeaseBatch {
         envelope,
@@ -85,8 +85,9 @@ pub(super) fn from_wire(batch: v1::IpLeaseBatch) -> Result<(v1::Envelope, LeaseB
     let notice = |notice: v1::IpLeaseFromLessor| {
         let address = address(&notice.address)?;
         let rest = Duration::from_micros(notice.rest_us);
+        let term = Duration::from_micros(notice.term_us);
         Ok(match notice.requested_at.map(Timestamp) {
-            Some(requested_at) => LeaseNotice::Granted { address, requested_at, rest },
+            Some(requested_at) => LeaseNotice::Granted { address, requested_at, rest, term },
             None => LeaseNotice::Wanted { address },
         })
     };

@@ -33,7 +33,7 @@ async fn batches_of_ip_leases_arrive_unchanged() {
             LeaseRequest::Return { address: V6, requested_at, rest },
         ],
         notices: vec![
-            LeaseNotice::Granted { address: V6, requested_at, rest },
+            LeaseNotice::Granted { address: V6, requested_at, rest, term: Duration::from_secs(60) },
             LeaseNotice::Wanted { address: V4 },
         ],
     };

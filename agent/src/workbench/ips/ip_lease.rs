@@ -1,6 +1,6 @@
 //! IP lease: this agent's lease on one address, as the agent sees it.
 
-use crate::limits::{IP_LEASE_GRANT_AHEAD, IP_LEASE_TERM};
+use crate::limits::{IP_LEASE_GRANT_AHEAD, IP_LEASE_LONG_TERM};
 use crate::messages::VisitDeadline;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub struct IpLease {
     requested_at: Timestamp,
     /// Time of the request that was granted last; zero while no lease is held.
     granted: Timestamp,
+    /// Length of the lease, counted from that request.
+    term: Duration,
     /// Time by which the address has rested.
     rested: Timestamp,
     /// Time at which the first visit of this lease could begin; `used` is true once one has begun.
@@ -40,6 +42,7 @@ impl Default for IpLease {
             first: Timestamp::ZERO,
             requested_at: Timestamp::ZERO,
             granted: Timestamp::ZERO,
+            term: Duration::ZERO,
             rested: Timestamp::ZERO,
             since: Timestamp::ZERO,
             used: false,
@@ -75,6 +78,11 @@ impl IpLease {
         self.granted
     }
 
+    /// Returns the time from which on the lease is renewed during visits.
+    pub fn renewal(&self) -> Timestamp {
+        self.granted + self.term * 2 / 5
+    }
+
     /// Returns true if a visit may begin at `at`.
     pub fn serves(&self, at: Timestamp) -> bool {
         self.is_held() && at >= self.rested && at + VISIT_MIN <= self.end()
@@ -100,7 +108,12 @@ impl IpLease {
     }
 
     /// Records the grant of the request of `requested_at`. Returns false if the grant is void.
-    pub fn grant(&mut self, requested_at: Timestamp, rest: Duration, now: Timestamp) -> bool {
+    pub fn grant(
+        &mut self,
+        requested_at: Timestamp,
+        (rest, term): (Duration, Duration),
+        now: Timestamp,
+    ) -> bool {
         if self.first == Timestamp::ZERO
             || !(self.first..=self.requested_at).contains(&requested_at)
             || requested_at <= self.granted
@@ -113,6 +126,7 @@ impl IpLease {
         }
         self.rested = self.rested.max(now + rest);
         self.granted = requested_at;
+        self.term = term.min(IP_LEASE_LONG_TERM);
         self.wanted = false;
         self.deadline.extend_to(self.end());
         true
@@ -141,18 +155,18 @@ impl IpLease {
     }
 
     /// Begins an epoch, in which the address may have another lessor: requests must be repeated,
-    /// and the lease is kept only for the visit in flight. Returns the time of its request.
-    pub fn begin_epoch(&mut self, busy: bool) -> Option<Timestamp> {
+    /// and the lease is kept only for the visit in flight. Returns the time of its request, and its term.
+    pub fn begin_epoch(&mut self, busy: bool) -> Option<(Timestamp, Duration)> {
         if busy && self.is_held() {
             self.requested_at = self.granted;
             self.wanted = false;
-            return Some(self.granted);
+            return Some((self.granted, self.term));
         }
         self.give_back();
         None
     }
 
     fn end(&self) -> Timestamp {
-        self.granted + (IP_LEASE_TERM - MARGIN)
+        self.granted + self.term.saturating_sub(MARGIN)
     }
 }

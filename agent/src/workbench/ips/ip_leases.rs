@@ -11,19 +11,17 @@ use std::time::Duration;
 
 /// A request without an answer is repeated after this time.
 const REQUEST_AGAIN: Duration = Duration::from_secs(2);
-/// During a visit, the lease is renewed this long after it was requested.
-const RENEW_AFTER: Duration = Duration::from_secs(4);
 
 impl Ips {
     /// Handles a message from the lessor of an address. An address without an entry may have been
     /// visited by an earlier run, and rests until `rests_until`.
     pub fn on_notice(&mut self, notice: &LeaseNotice, rests_until: Timestamp, now: Timestamp) {
         match *notice {
-            LeaseNotice::Granted { address, requested_at, rest } => {
+            LeaseNotice::Granted { address, requested_at, rest, term } => {
                 let Some(ip) = self.entries.find(&address) else { return };
                 let lease = self.lease_mut(ip);
-                if lease.is_some_and(|lease| lease.grant(requested_at, rest, now)) {
-                    self.granted.push_back((requested_at, ip));
+                if lease.is_some_and(|lease| lease.grant(requested_at, (rest, term), now)) {
+                    self.begin_renewals(ip);
                     self.requeue(ip);
                 }
             }
@@ -52,8 +50,8 @@ impl Ips {
         for ip in self.entries.ids() {
             let (address, busy) = (self.entries[ip].address, self.entries[ip].busy);
             let lease = self.lease_mut(ip);
-            if let Some(requested_at) = lease.and_then(|lease| lease.begin_epoch(busy)) {
-                in_use.push(LeaseInUse { address, requested_at });
+            if let Some((requested_at, term)) = lease.and_then(|lease| lease.begin_epoch(busy)) {
+                in_use.push(LeaseInUse { address, requested_at, term });
                 // The new lessor renews the lease as soon as it may.
                 self.request(ip, now);
             }
@@ -74,7 +72,10 @@ impl Ips {
                 }
             }
         }
-        while let Some((requested_at, ip)) = pop_after(&mut self.granted, RENEW_AFTER, now) {
+        while let Some(&(renewal, requested_at, ip)) = self.renewals.first()
+            && renewal <= now
+        {
+            self.renewals.pop_first();
             let is_last =
                 |lease: &IpLease| lease.granted() == requested_at && !lease.is_requested();
             if self.with_lease(ip).is_some_and(|(entry, lease)| entry.busy && is_last(lease)) {
@@ -105,7 +106,7 @@ impl Ips {
         let lease = self.lease_mut(ip)?;
         let deadline = lease.begin();
         // The time of renewal passed while no visit was in flight.
-        if now >= lease.granted() + RENEW_AFTER {
+        if now >= lease.renewal() {
             self.request(ip, now);
         }
         Some(deadline)
@@ -117,6 +118,12 @@ impl Ips {
         if entry.lease.as_ref().is_some_and(|lease| lease.should_return(entry.due(), now)) {
             self.give_back(ip, now);
         }
+    }
+
+    fn begin_renewals(&mut self, ip: u32) {
+        let Some(lease) = self.lease_mut(ip) else { return };
+        let renewal = (lease.renewal(), lease.granted(), ip);
+        self.renewals.insert(renewal);
     }
 
     fn request(&mut self, ip: u32, now: Timestamp) {

@@ -15,7 +15,7 @@ use crate::messages::{LeaseRequest, VisitDeadline};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use ip_lease::IpLease;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::ops::Index;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub(super) struct Ips {
     last_request: Timestamp,
     /// Entries with a lease request that may be unanswered, by the time of the request.
     unanswered: VecDeque<(Timestamp, u32)>,
-    /// Entries with a granted lease request, by the time of the request.
-    granted: VecDeque<(Timestamp, u32)>,
+    /// Entries with a granted lease request: the time of renewal, and that of the request.
+    renewals: BTreeSet<(Timestamp, Timestamp, u32)>,
 }
 
 impl Ips {

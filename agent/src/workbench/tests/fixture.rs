@@ -1,5 +1,6 @@
 //! Fixture of the tests: a workbench whose crawl database, resolver and fetchers are driven by the test.
 
+use crate::limits::IP_LEASE_TERM;
 use crate::messages::{
     DueHost, LeaseNotice, LeaseRequest, LinkKind, QueueKey, Queued, Resolution, ResolveError,
     Resolved, RobotsAnswer, RobotsOutcome, RobotsRecord, RobotsRequest, ToFrontier, ToWorkbench,
@@ -171,7 +172,7 @@ impl Fixture {
             if let LeaseRequest::Acquire { address, requested_at } = note {
                 let rest = Duration::ZERO;
                 self.workbench.on_lease_notice(
-                    &LeaseNotice::Granted { address, requested_at, rest },
+                    &LeaseNotice::Granted { address, requested_at, rest, term: IP_LEASE_TERM },
                     self.now,
                 );
             }

@@ -171,9 +171,10 @@ fn the_lease_of_a_shared_address_is_reported() {
     let [LeaseRequest::Acquire { address, requested_at }] = notes[..] else { panic!("{notes:?}") };
     assert_eq!(lease(&fixture), IpLeaseState::Asked(requested_at));
     fixture.wait(ms(20));
-    fixture
-        .workbench
-        .on_lease_notice(&LeaseNotice::Granted { address, requested_at, rest: ms(0) }, fixture.now);
+    fixture.workbench.on_lease_notice(
+        &LeaseNotice::Granted { address, requested_at, rest: ms(0), term: ms(10_000) },
+        fixture.now,
+    );
     assert_eq!(lease(&fixture), IpLeaseState::Here);
     let _ = fixture.visit();
 }
