@@ -1,7 +1,7 @@
 //! Connections to other nodes, with or without TLS.
 //!
 //! A [`Target`] may have several addresses, of which one answers: those of all coordinators of a crawl. Each attempt to
-//! connect goes through them, beginning with the one that answered last.
+//! connect goes through them, beginning behind the one that answered last: a process that is suspended accepts connections.
 
 use crate::stream::NodeStream;
 use crate::tls::{RejectedBy, Rejection, RejectionKind, Tls};
@@ -37,8 +37,8 @@ pub struct Target {
     endpoint: Endpoint,
     /// Empty if there is only that of the endpoint.
     addresses: Arc<[Uri]>,
-    /// Index of the address that answered last.
-    last: Arc<AtomicUsize>,
+    /// Index of the address to begin with: that behind the one that answered last, because its connection has ended.
+    next: Arc<AtomicUsize>,
 }
 
 impl Target {
@@ -47,11 +47,17 @@ impl Target {
     pub fn map(self, options: impl FnOnce(Endpoint) -> Endpoint) -> Self {
         Self { endpoint: options(self.endpoint), ..self }
     }
+
+    /// Returns the number of its addresses.
+    #[must_use]
+    pub fn n_addresses(&self) -> usize {
+        self.addresses.len().max(1)
+    }
 }
 
 impl From<Endpoint> for Target {
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, addresses: Arc::default(), last: Arc::default() }
+        Self { endpoint, addresses: Arc::default(), next: Arc::default() }
     }
 }
 
@@ -121,33 +127,28 @@ fn connector(
     target: &Target,
     tls: Option<&Tls>,
 ) -> impl Service<Uri, Response = TokioIo<NodeStream>, Error = BoxError, Future: Send> + use<> {
-    let (tls, addresses, last) = (tls.cloned(), target.addresses.clone(), target.last.clone());
-    service_fn(move |to| open_any(to, addresses.clone(), last.clone(), tls.clone()))
+    let (tls, addresses, next) = (tls.cloned(), target.addresses.clone(), target.next.clone());
+    service_fn(move |to| open_any(to, addresses.clone(), next.clone(), tls.clone()))
 }
 
 /// Connects to the first of several addresses that answers.
 async fn open_any(
     to: Uri,
     addresses: Arc<[Uri]>,
-    last: Arc<AtomicUsize>,
+    next: Arc<AtomicUsize>,
     tls: Option<Tls>,
 ) -> Result<TokioIo<NodeStream>, BoxError> {
     if addresses.is_empty() {
         return open(to, tls).await;
     }
     let mut problems = Vec::new();
-    let begin = last.load(Relaxed);
+    let begin = next.load(Relaxed);
     for at in (0..addresses.len()).map(|n| (begin + n) % addresses.len()) {
         let address = &addresses[at];
-        let opened = timeout(ADDRESS_TIMEOUT, async {
-            let mut stream = open(address.clone(), tls.clone()).await?;
-            // The kernel accepts connections for a process that is stopped.
-            stream.inner_mut().first_bytes().await?;
-            Ok::<_, BoxError>(stream)
-        });
+        let opened = timeout(ADDRESS_TIMEOUT, open(address.clone(), tls.clone()));
         match opened.await {
             Ok(Ok(stream)) => {
-                last.store(at, Relaxed);
+                next.store(at + 1, Relaxed);
                 return Ok(stream);
             }
             Ok(Err(error)) => problems.push(format!("{address}: {error}")),

@@ -112,18 +112,6 @@ impl NodeStream {
         Self::new(Either::Right(Box::new(stream)), read_ahead.into())
     }
 
-    /// Waits until the other node has sent something.
-    pub(crate) async fn first_bytes(&mut self) -> io::Result<()> {
-        match &mut self.stream {
-            Either::Left(stream) => match stream.peek(&mut [0]).await? {
-                0 => Err(io::Error::other("it closed the connection")),
-                _ => Ok(()),
-            },
-            // The handshake has waited for them.
-            Either::Right(_) => Ok(()),
-        }
-    }
-
     fn new(stream: Stream, read_ahead: Bytes) -> Self {
         let (info, limits) = (NodeConnectInfo::default(), Limits::default());
         Self { stream, read_ahead, detects_alert: false, info, limits }

@@ -19,6 +19,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
@@ -26,6 +27,9 @@ use tonic::{Code, Status};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time for one response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Maximum time until one of several coordinators answers.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Client of a coordinator.
 pub type CoordinatorApi = CoordinatorClient<AuthChannel>;
@@ -148,10 +152,28 @@ pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentia
     let target = target(&args.url, credentials.tls.as_ref())?;
     credentials.tls.iter().for_each(Tls::watch);
     credentials.token.iter().for_each(LiveToken::watch);
-    let channel = dial::connect(&target, credentials.tls.as_ref())
-        .await
-        .with_context(|| format!("the coordinator at {} cannot be reached", args.url))?;
-    Ok((client(channel, credentials.token.as_ref()), credentials))
+    let mut attempts = 1..=target.n_addresses();
+    loop {
+        let channel = dial::connect(&target, credentials.tls.as_ref())
+            .await
+            .with_context(|| format!("the coordinator at {} cannot be reached", args.url))?;
+        let client = client(channel, credentials.token.as_ref());
+        // Of several coordinators, one may be suspended: it accepts connections and does not answer.
+        attempts.next();
+        if attempts.is_empty() || answers(&client).await {
+            return Ok((client, credentials));
+        }
+    }
+}
+
+/// Returns whether a coordinator answers soon, also with a refusal.
+async fn answers(client: &CoordinatorApi) -> bool {
+    let mut client = client.clone();
+    match timeout(PROBE_TIMEOUT, client.get_settings(v1::GetSettingsRequest {})).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(status)) => !matches!(status.code(), Code::Unavailable | Code::Unknown),
+        Err(_) => false,
+    }
 }
 
 /// Returns a client over a channel, which may connect later.
