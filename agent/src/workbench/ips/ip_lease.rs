@@ -1,6 +1,6 @@
 //! IP lease: this agent's lease on one address, as the agent sees it.
 
-use crate::limits::{IP_LEASE_GRANT_AHEAD, IP_LEASE_LONG_TERM};
+use crate::limits::{IP_LEASE_GRANT_AHEAD, IP_LEASE_LONG_TERM, IP_LEASE_TERM};
 use crate::messages::VisitDeadline;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
@@ -80,7 +80,9 @@ impl IpLease {
 
     /// Returns the time from which on the lease is renewed during visits.
     pub fn renewal(&self) -> Timestamp {
-        self.granted + self.term * 2 / 5
+        // A long one with time for another visit before its end.
+        let after = if self.term > IP_LEASE_TERM { self.term * 2 / 3 } else { self.term * 2 / 5 };
+        self.granted + after
     }
 
     /// Returns true if a visit may begin at `at`.
