@@ -32,6 +32,6 @@ mod watchers;
 pub use error::CoordinatorError;
 pub use etcd::{Active, Election, EtcdOptions};
 pub use rebuild::{Rebuilt, ViewCopy, rebuild};
-pub use server::{Coordinator, Home, Listen};
+pub use server::{Coordinator, CoordinatorDirs, Listen};
 pub use signing_key::SIGNING_KEY_FILE;
 pub use state::{STATE_FILE, StoredSettings, stored_settings};

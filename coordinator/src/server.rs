@@ -51,7 +51,7 @@ pub struct Listen {
 
 /// Directories of a coordinator, and its time as the active one.
 #[derive(Debug)]
-pub struct Home {
+pub struct CoordinatorDirs {
     /// Directory: its lock, and its record, unless that is in etcd.
     pub dir: PathBuf,
     /// Directory of the keys. All coordinators of a crawl have the same keys.
@@ -83,8 +83,8 @@ impl Coordinator {
         given: TypedSettings,
         listen: Listen,
     ) -> Result<Self, CoordinatorError> {
-        let home = Home { dir: dir.to_owned(), keys: dir.to_owned(), active: None };
-        Self::start_in(home, settings, given, listen).await
+        let dirs = CoordinatorDirs { dir: dir.to_owned(), keys: dir.to_owned(), active: None };
+        Self::start_in(dirs, settings, given, listen).await
     }
 
     /// Starts the coordinator: resumes the crawl of its record, or begins a new one. Also stores
@@ -93,7 +93,7 @@ impl Coordinator {
     /// # Errors
     /// Returns a [`CoordinatorError`], which distinguishes invalid requests from failures.
     pub async fn start_in(
-        home: Home,
+        dirs: CoordinatorDirs,
         settings: &Settings,
         given: TypedSettings,
         listen: Listen,
@@ -106,7 +106,7 @@ impl Coordinator {
             |error| CoordinatorError::Refused(format!("cannot listen on {}: {error}", listen.at));
         let listener = TcpListener::bind(listen.at).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let Home { dir, keys, active } = home;
+        let CoordinatorDirs { dir, keys, active } = dirs;
         let active_until = active.as_ref().map(|active| active.until.clone());
         let record = active.as_ref().map(|active| active.record.clone());
         let (wanted, now) = (settings.clone(), clock.now());

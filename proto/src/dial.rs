@@ -1,6 +1,6 @@
 //! Connections to other nodes, with or without TLS.
 //!
-//! A [`Target`] may have several addresses, of which one answers: those of all coordinators of a crawl. Each attempt to
+//! A [`DialTarget`] may have several addresses, of which one answers: those of all coordinators of a crawl. Each attempt to
 //! connect goes through them, beginning behind the one that answered last: a process that is suspended accepts connections.
 
 use crate::stream::NodeStream;
@@ -33,7 +33,7 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Addresses of one service.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct DialTarget {
     endpoint: Endpoint,
     /// Empty if there is only that of the endpoint.
     addresses: Arc<[Uri]>,
@@ -41,7 +41,7 @@ pub struct Target {
     next: Arc<AtomicUsize>,
 }
 
-impl Target {
+impl DialTarget {
     /// Changes the options of its connections.
     #[must_use]
     pub fn map(self, options: impl FnOnce(Endpoint) -> Endpoint) -> Self {
@@ -55,7 +55,7 @@ impl Target {
     }
 }
 
-impl From<Endpoint> for Target {
+impl From<Endpoint> for DialTarget {
     fn from(endpoint: Endpoint) -> Self {
         Self { endpoint, addresses: Arc::default(), next: Arc::default() }
     }
@@ -65,7 +65,7 @@ impl From<Endpoint> for Target {
 ///
 /// # Errors
 /// Returns what is wrong with a URL.
-pub fn target(urls: &str, tls: Option<&Tls>) -> Result<Target, String> {
+pub fn target(urls: &str, tls: Option<&Tls>) -> Result<DialTarget, String> {
     let mut endpoints = Vec::new();
     for url in urls.split(',') {
         endpoints.push(endpoint(url.trim(), tls)?);
@@ -73,7 +73,7 @@ pub fn target(urls: &str, tls: Option<&Tls>) -> Result<Target, String> {
     let addresses: Vec<Uri> = endpoints.iter().map(|endpoint| endpoint.uri().clone()).collect();
     let addresses = if addresses.len() > 1 { addresses.into() } else { Arc::default() };
     let endpoint = endpoints.into_iter().next().ok_or("no address is given")?;
-    Ok(Target { addresses, ..endpoint.into() })
+    Ok(DialTarget { addresses, ..endpoint.into() })
 }
 
 /// Returns the endpoint at `url`, which must be `https://` with `tls`, and `http://` without.
@@ -110,7 +110,7 @@ pub fn to(address: &str, tls: Option<&Tls>) -> Result<Endpoint, Error> {
 /// Returns a channel that connects on demand, each time with the certificates in force. It uses no
 /// proxy.
 #[must_use]
-pub fn lazy(target: &Target, tls: Option<&Tls>) -> Channel {
+pub fn lazy(target: &DialTarget, tls: Option<&Tls>) -> Channel {
     target.endpoint.connect_with_connector_lazy(connector(target, tls))
 }
 
@@ -118,13 +118,13 @@ pub fn lazy(target: &Target, tls: Option<&Tls>) -> Channel {
 ///
 /// # Errors
 /// Fails if the node is unreachable, or if one node rejects the other's certificate.
-pub async fn connect(target: &Target, tls: Option<&Tls>) -> Result<Channel, Error> {
+pub async fn connect(target: &DialTarget, tls: Option<&Tls>) -> Result<Channel, Error> {
     target.endpoint.connect_with_connector(connector(target, tls)).await
 }
 
 /// Returns a service that connects, each time with the certificates in force.
 fn connector(
-    target: &Target,
+    target: &DialTarget,
     tls: Option<&Tls>,
 ) -> impl Service<Uri, Response = TokioIo<NodeStream>, Error = BoxError, Future: Send> + use<> {
     let (tls, addresses, next) = (tls.cloned(), target.addresses.clone(), target.next.clone());

@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use crivello_proto::agents::Listing;
 use crivello_proto::auth::{AuthChannel, BearerToken, NodeAuth};
 use crivello_proto::deny::DenyList;
-use crivello_proto::dial::Target;
+use crivello_proto::dial::DialTarget;
 use crivello_proto::tls::{Tls, TlsFiles};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, v1, with_causes};
@@ -137,7 +137,7 @@ pub fn check_listen(
 ///
 /// # Errors
 /// Returns a usage error if a URL is invalid.
-pub fn target(urls: &str, tls: Option<&Tls>) -> Result<Target, CliError> {
+pub fn target(urls: &str, tls: Option<&Tls>) -> Result<DialTarget, CliError> {
     let target = dial::target(urls, tls);
     let target = target.map_err(|why| usage!("--coordinator {urls}: {why}"))?;
     Ok(target.map(|endpoint| endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT)))

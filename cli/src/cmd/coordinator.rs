@@ -9,7 +9,9 @@ use crate::plan::{Stored, complete, settings_of, stored_by_coordinator};
 use crate::{screen, signals};
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
-use crivello_coordinator::{Coordinator, CoordinatorError, Election, EtcdOptions, Home, Listen};
+use crivello_coordinator::{
+    Coordinator, CoordinatorDirs, CoordinatorError, Election, EtcdOptions, Listen,
+};
 use crivello_proto::LiveToken;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,8 +46,8 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
         }
         let stored = stored(&data, election.as_ref()).await?;
         let keys = args.etcd.keys.clone().unwrap_or_else(|| data.clone());
-        let home = Home { dir: data.clone(), keys, active };
-        match serve(&args, home, stored, &listen, &mut ended).await? {
+        let dirs = CoordinatorDirs { dir: data.clone(), keys, active };
+        match serve(&args, dirs, stored, &listen, &mut ended).await? {
             None => return Ok(Exit::Finished),
             Some(CoordinatorError::Deposed) => {
                 screen::print_line(&CoordinatorError::Deposed.to_string());
@@ -83,7 +85,7 @@ async fn stored(data: &Path, election: Option<&Election>) -> Result<Option<Store
 /// Runs the active coordinator until a signal arrives, or returns the reason why it ended by itself.
 async fn serve(
     args: &CoordinatorArgs,
-    home: Home,
+    dirs: CoordinatorDirs,
     stored: Option<Stored>,
     listen: &Listen,
     ended: &mut (impl Future<Output = io::Result<()>> + Unpin),
@@ -94,8 +96,8 @@ async fn serve(
     let (settings, given) = settings_of(stored.as_ref(), &args.settings)?;
     let scheme = if listen.auth.tls.is_some() { "https" } else { "http" };
     let credentials = Credentials { tls: listen.auth.tls.clone(), token: None };
-    let data: PathBuf = home.dir.clone();
-    let started = Coordinator::start_in(home, &settings, given, listen.clone()).await;
+    let data: PathBuf = dirs.dir.clone();
+    let started = Coordinator::start_in(dirs, &settings, given, listen.clone()).await;
     let mut coordinator = match started {
         Err(CoordinatorError::Deposed) => return Ok(Some(CoordinatorError::Deposed)),
         started => started?,
