@@ -100,9 +100,9 @@ impl SimResponse {
 /// The state of a web: refusals by host, and bodies that are costly to make.
 #[derive(Debug, Default)]
 pub struct Responder {
-    /// Number of requests to hosts that refuse their first ones, for robots.txt (true) and for
+    /// Number of requests to hosts whose answer depends on it, for robots.txt (true) and for
     /// anything else (false).
-    refusals: Mutex<HashMap<(u32, bool), u32>>,
+    counts: Mutex<HashMap<(u32, bool), u32>>,
     bombs: HashMap<u64, Bytes>,
 }
 
@@ -118,7 +118,7 @@ impl Responder {
                 bombs.entry(bytes).or_insert_with(|| coding::bomb(bytes));
             }
         }
-        Self { refusals: Mutex::default(), bombs }
+        Self { counts: Mutex::default(), bombs }
     }
 
     /// Returns the response to `request`.
@@ -148,7 +148,7 @@ impl Responder {
         match manner {
             Manner::Status { code } => return SimResponse::brief(*code),
             Manner::SlowDown { code, retry_after, refusals }
-                if self.refuses((id, false), *refusals) =>
+                if self.count((id, false)) <= *refusals =>
             {
                 return refusal(*code, *retry_after, now);
             }
@@ -170,20 +170,25 @@ impl Responder {
 
     fn robots(&self, world: &World, at: Target) -> SimResponse {
         match world.robots(at.host.id) {
-            Robots::Recovering { code, times } if self.refuses((at.host.id, true), *times) => {
+            Robots::Recovering { code, times } if self.count((at.host.id, true)) <= *times => {
                 SimResponse::brief(*code)
+            }
+            Robots::ClosedFor { after, times }
+                if (1..=*times)
+                    .contains(&self.count((at.host.id, true)).saturating_sub(*after)) =>
+            {
+                SimResponse::new(200, "text/plain", "User-agent: *\nDisallow: /\n")
             }
             _ => robots(world, at),
         }
     }
 
-    /// Counts a request to a host that refuses its first `refusals` requests, and returns whether
-    /// this one is refused.
-    fn refuses(&self, key: (u32, bool), refusals: u32) -> bool {
-        let mut counts = self.refusals.lock();
+    /// Counts a request, and returns its number, beginning with 1.
+    fn count(&self, key: (u32, bool)) -> u32 {
+        let mut counts = self.counts.lock();
         let n = counts.entry(key).or_default();
         *n = n.saturating_add(1);
-        *n <= refusals
+        *n
     }
 }
 

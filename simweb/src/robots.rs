@@ -29,6 +29,13 @@ pub enum Robots {
         /// Number of requests with this status.
         times: u32,
     },
+    /// The standard rules in the first answers, then nothing is allowed, then the standard rules again.
+    ClosedFor {
+        /// Number of the first answers.
+        after: u32,
+        /// Number of answers that close the host.
+        times: u32,
+    },
     /// No answer: nothing is allowed.
     Silent,
     /// The connection is reset: nothing is allowed.
@@ -123,9 +130,11 @@ impl Robots {
     fn groups(&self) -> Vec<RobotsGroup> {
         match self {
             Self::Groups(groups) => groups.clone(),
-            Self::Redirects { .. } | Self::Recovering { .. } | Self::Huge | Self::ByteOrderMark => {
-                vec![RobotsGroup::standard()]
-            }
+            Self::Redirects { .. }
+            | Self::Recovering { .. }
+            | Self::ClosedFor { .. }
+            | Self::Huge
+            | Self::ByteOrderMark => vec![RobotsGroup::standard()],
             _ => Vec::new(),
         }
     }

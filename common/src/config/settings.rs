@@ -259,8 +259,8 @@ settings! {
         admit: String = String::new(), must names::condition;
         /// Order of the URLs of a host: an expression over the fields of a link (docs/expressions.md)
         /// that yields an int from 0 (first) to 254 (last), such as `url.path.startsWith("/news/") ? 10
-        /// : 128`, or one of `breadth-first`, `short-first`, `off-site-first` and
-        /// `good-parents-first`. URLs of one number are fetched in the order in which they were found;
+        /// : 128`, or one of `breadth-first`, `short-first`, `off-site-first`, `good-parents-first`,
+        /// `most-linked-first` and `ranked-hosts-first`. URLs of one number are fetched in the order in which they were found;
         /// if empty, all are. A change also reorders what is queued, if the expression names only
         /// `url.…`, `link.depth`, `link.sitemap` and `host.rank`.
         priority: String = String::new(), must names::priority;

@@ -6,13 +6,15 @@
 
 use crate::warcio::Warcio;
 use crivello_common::time::Timestamp;
-use crivello_tests::warc::{Archive, listed};
+use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
+use crivello_tests::warc::{Archive, Record, listed};
 use crivello_tests::{Cluster, DEADLINE, Scene, is_page, seed};
 use simweb::changes::Changes;
 use simweb::freshness::{FreshnessReport, PageFreshness};
 use simweb::world::World;
-use simweb::{Entry, Pace, Robots, Spec, judge_pace};
+use simweb::{Character, Entry, Pace, Robots, Spec, judge_pace};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 use test_size::sized;
 
@@ -138,6 +140,9 @@ fn a_cluster_comes_back_to_its_pages_through_joins_and_deaths() {
         .set("recrawl.interval=6s")
         .set("recrawl.interval-min=1s")
         .set("recrawl.errors-interval=6s")
+        .set(&format!("fetch.visits-max={VISITS_MAX}"))
+        .set(&format!("state.commit-pages-max={COMMIT_PAGES_MAX}"))
+        .set("state.commit-interval=50ms")
         .start(3);
     cluster.seed();
     cluster.until("each page is fetched twice", |cluster| least(cluster) >= 2);
@@ -164,8 +169,52 @@ fn a_cluster_comes_back_to_its_pages_through_joins_and_deaths() {
     early.sort_unstable();
     early.dedup();
     assert_eq!(early.len(), n_early, "a death repeats a fetch more than once: {early:?}");
+    let cause = "a death repeats more than what was in flight and in the open commit";
+    assert!(n_early as u64 <= IN_FLIGHT, "{cause}: {n_early} of at most {IN_FLIGHT}");
     let pace = judge_pace(&Pace::delays(DELAY, Duration::ZERO), &entries);
     assert!(pace.is_clean(), "{pace}");
+}
+
+/// A page whose host begins to disallow it waits until robots.txt allows it again.
+#[test]
+fn pages_of_a_host_that_closes_are_fetched_again_once_it_opens() {
+    let closing = Robots::ClosedFor { after: 2, times: 3 };
+    let spec = spec().host("closing.test", Character::named("closing").robots(closing).pages(4));
+    let scene = Scene::new(spec)
+        .delays("20ms", "0ms")
+        .set("politeness.robots-age-max=2s")
+        .set("recrawl.policy=fixed")
+        .set("recrawl.interval=1s")
+        .set("recrawl.interval-min=500ms")
+        .set("recrawl.errors-interval=1s");
+    let child = scene.start();
+    let of_host = || {
+        let mut entries = scene.web.log().entries();
+        entries.retain(|entry| entry.host == "closing.test");
+        entries.sort_by_key(|entry| entry.start);
+        entries
+    };
+    let is_robots = |entry: &&Entry| entry.path == "/robots.txt";
+    until(&scene, "the host opens again, and its pages are fetched", || {
+        let entries = of_host();
+        let opened = entries.iter().filter(is_robots).nth(5).map(|entry| entry.end);
+        let is_after = |entry: &&Entry| opened.is_some_and(|at| entry.start > at);
+        entries.iter().filter(|entry| is_page(entry)).filter(is_after).count() >= 4
+    });
+    child.stop();
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let entries = of_host();
+    let robots: Vec<&Entry> = entries.iter().filter(is_robots).collect();
+    let (closed, opened) = (robots[2].end, robots[5].start);
+    let during: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| is_page(entry) && entry.start > closed && entry.start < opened)
+        .collect();
+    assert!(during.is_empty(), "fetched although robots.txt forbids it: {during:?}");
+    let n_before = entries.iter().filter(|entry| is_page(entry) && entry.start < closed).count();
+    assert!(n_before >= 4, "{n_before} pages before");
+    assert!(ended.count("skipped/robots") > 0, "{}", ended.report);
 }
 
 /// Asserts that the originals of all revisits are in the archive.
@@ -179,6 +228,37 @@ fn assert_originals(archive: &Archive) {
             (record.must("WARC-Refers-To-Target-URI"), record.must("WARC-Refers-To-Date"));
         assert!(dates.contains(&refers_to), "{refers_to:?} is not archived");
     }
+}
+
+/// Fields of a revisit by which replay finds its original.
+const REVISIT_FIELDS: [&str; 5] = [
+    "WARC-Profile",
+    "WARC-Target-URI",
+    "WARC-Date",
+    "WARC-Refers-To-Target-URI",
+    "WARC-Refers-To-Date",
+];
+
+/// Returns these fields of all revisits, by our own reader.
+fn revisits(archive: &Archive) -> Vec<Vec<String>> {
+    let fields = |record: &Record| REVISIT_FIELDS.map(|name| record.must(name).to_owned()).to_vec();
+    let mut found: Vec<Vec<String>> = archive.of_kind("revisit").map(fields).collect();
+    found.sort();
+    found
+}
+
+/// Returns the same by warcio.
+fn revisits_by_warcio(warcio: &Warcio, files: &[PathBuf]) -> Vec<Vec<String>> {
+    let fields = REVISIT_FIELDS.map(str::to_lowercase);
+    let listed = warcio.run(&["index", "-f", &format!("warc-type,{}", fields.join(","))], files);
+    let lines = String::from_utf8(listed.stdout).expect("text");
+    let read = |line: &str| -> serde_json::Value { serde_json::from_str(line).expect("JSON") };
+    let records = lines.lines().map(read).filter(|record| record["warc-type"] == "revisit");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let mut found: Vec<Vec<String>> =
+        records.map(|record| fields.iter().map(|name| text(&record[name])).collect()).collect();
+    found.sort();
+    found
 }
 
 /// Unmodified pages are answered with 304, and archived as revisits of their last response.
@@ -209,7 +289,9 @@ fn unmodified_pages_are_requested_conditionally_and_archived_as_revisits() {
     }
     assert!(n_revisits > 50, "{n_revisits} revisits");
     if let Some(warcio) = Warcio::install() {
-        let _ = warcio.check(&listed(&scene.out().join("warc"), ".warc.gz"));
+        let files = listed(&scene.out().join("warc"), ".warc.gz");
+        let _ = warcio.check(&files);
+        assert_eq!(revisits_by_warcio(&warcio, &files), revisits(&archive));
     }
 }
 
