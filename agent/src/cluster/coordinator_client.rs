@@ -13,6 +13,11 @@ use std::time::Duration;
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+/// Interval of pings to the coordinator, and time to wait for a reply.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(3));
+/// The same with several coordinators: another one may be active soon, and waits for a lease.
+const KEEP_ALIVE_OF_SEVERAL: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_millis(1_500));
 /// Time for which an agent that has handed over all groups tries to notify the coordinator.
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Timeout of calls other than joining. The lease that a heartbeat renews counts from the request,
@@ -86,11 +91,13 @@ impl CoordinatorClient {
         let tls = auth.tls.as_ref();
         let target = dial::target(url, tls)
             .map_err(|why| OpenError::Refused(format!("--coordinator {url}: {why}")))?;
+        let (interval, timeout) =
+            if target.n_addresses() > 1 { KEEP_ALIVE_OF_SEVERAL } else { KEEP_ALIVE };
         let target = target.map(|endpoint| {
             endpoint
                 .connect_timeout(CONNECT_PATIENCE)
-                .http2_keep_alive_interval(Duration::from_secs(2))
-                .keep_alive_timeout(Duration::from_secs(3))
+                .http2_keep_alive_interval(interval)
+                .keep_alive_timeout(timeout)
         });
         let client = GrpcClient::new(auth.bearer().wrap(dial::lazy(&target, tls)));
         Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), clock })

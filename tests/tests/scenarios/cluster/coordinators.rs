@@ -17,7 +17,8 @@ fn two_coordinators(pages_per_host: u32) -> Option<Cluster> {
         skipped_unless_allowed("CRIVELLO_TEST_NO_ETCD", why);
         return None;
     }
-    let cluster = cluster(web(pages_per_host)).with_etcd().allow_log_line("is not active any more");
+    let cluster = cluster(web(pages_per_host)).with_etcd().set("cluster.lease=4s");
+    let cluster = cluster.allow_log_line("is not active any more");
     let mut cluster = cluster.start(3);
     cluster.launch_coordinator(STANDBY);
     wait_for_lines(&mut cluster, STANDBY, "is active; this one is standing by", 1);
