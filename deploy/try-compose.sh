@@ -78,11 +78,11 @@ export BUILDX_BUILDER
 # Overrides a .env file.
 export CRIVELLO_CONFIG=./deploy/demo.toml
 # Empty: Docker picks free ports.
-export CRIVELLO_HTTP_PORT='' PROMETHEUS_PORT=''
+export CRIVELLO_HTTP_PORT='' CRIVELLO_STANDBY_HTTP_PORT='' CRIVELLO_ETCD='' PROMETHEUS_PORT=''
 events=
 # Removes everything that this run, or a killed run before it, has created.
 clean() {
-    COMPOSE_PROFILES=demo,observability "${compose[@]}" down --volumes --remove-orphans \
+    COMPOSE_PROFILES=demo,observability,ha "${compose[@]}" down --volumes --remove-orphans \
         >"$work/down" 2>&1 || cat "$work/down" >&2
     # Images with a name, and the first stage, which a builder without BuildKit leaves without a name.
     docker image ls --quiet --no-trunc --filter "label=$label=$project" | sort --unique |
@@ -137,8 +137,9 @@ fi
 docker run --rm "$project" --version >"$work/version" 2>&1 ||
     skip "$binary does not run in $base: $(tail -1 "$work/version")"
 
-# Runs a command in the container of the coordinator.
-crivello() { "${compose[@]}" exec -T coordinator crivello "$@"; }
+# Runs a command in the container of a coordinator.
+coordinator=coordinator
+crivello() { "${compose[@]}" exec -T "$coordinator" crivello "$@"; }
 # Prints the number of agents in a state (active, draining, dead).
 count() { crivello agents --json | grep -o "\"state\":[ ]*\"$1\"" | wc -l; }
 pages() { crivello status --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["totals"]["pages"])'; }
@@ -199,7 +200,7 @@ with urllib.request.urlopen(f"http://{sys.argv[1]}/api/v1/query?{query}") as ans
 prometheus_sees() {
     [[ $(prometheus_says 'count(up{job="agents"} == 1)') == "$1" ]] &&
         [[ $(prometheus_says 'count(up{job="coordinator"} == 1)') == 1 ]] &&
-        [[ $(prometheus_says 'min(up)') == 1 ]]
+        [[ $(prometheus_says 'min(up{job="agents"})') == 1 ]]
 }
 
 # Builds an image with Debian's version of Prometheus, from the profile `observability`. Without a registry,
@@ -302,7 +303,40 @@ count_archived() {
         fail "$archived records are archived, but the web sent $answered responses"
 }
 
-[[ -n "$short" ]] || make_prometheus
+# Builds an image with Debian's version of etcd, for the profile `ha`.
+make_etcd() {
+    say "building an image of Debian's etcd"
+    docker build --tag "$project-etcd" --label "$label=$project" - >"$work/etcd" 2>&1 <<END && return
+FROM $base
+RUN apt-get update && apt-get install -y --no-install-recommends etcd-server
+END
+    printf 'try-compose: SKIPPED: etcd: its image cannot be built: %s\n' "$(tail -1 "$work/etcd")"
+}
+
+# A new crawl with two coordinators, of which the active one is killed.
+fail_over() {
+    docker image inspect "$project-etcd" >/dev/null 2>&1 || return 0
+    say "up, with the profile ha: a second coordinator stands by"
+    "${compose[@]}" down --volumes >"$work/down" 2>&1 || { cat "$work/down" >&2; fail "the cluster cannot be removed"; }
+    export COMPOSE_PROFILES=demo,ha CRIVELLO_ETCD=http://etcd:2379 ETCD_IMAGE=$project-etcd
+    up
+    until_true 300 "three agents are members" agents_are 3
+    until_true 300 "50 pages are fetched" pages_are 50
+    say "kill -9 of the active coordinator"
+    "${compose[@]}" kill coordinator >"$work/kill" 2>&1 || { cat "$work/kill" >&2; fail "it cannot be killed"; }
+    coordinator=standby
+    until_true 60 "the other coordinator answers" agents_are 3
+    until_true 300 "300 pages are fetched" pages_are 300
+    say "up: it returns, and stands by"
+    up
+    crivello status
+    until_true 60 "three agents are members" agents_are 3
+}
+
+if [[ -z "$short" ]]; then
+    make_prometheus
+    make_etcd
+fi
 begin
 scale_up
 if [[ -n "$short" ]]; then
@@ -321,4 +355,5 @@ fi
 say "the verdict of the simulated web's judge"
 "$binary" simweb judge "$work/log" --spec deploy/demo-web.json --delay "$delay" --ip-delay "$ip_delay" \
     --repeats-max "$repeats_max" || fail "promises were broken"
+[[ -n "$short" ]] || fail_over
 say "all checks passed in $SECONDS s"
