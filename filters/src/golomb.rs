@@ -64,24 +64,31 @@ impl GolombSet {
     /// [`FilterError::Parameters`] if the numbers do not ascend or are not below the bound, or if the modulus is 0 or so
     /// small that a gap has too long a word.
     pub fn of_numbers(numbers: &[u64], bound: u64, modulus: u64) -> Result<Self, FilterError> {
-        let is_sorted = numbers.is_sorted_by(|a, b| a < b);
-        if !is_sorted || modulus == 0 || numbers.last().is_some_and(|&last| last >= bound) {
+        let mut builder = GolombSetBuilder::new(bound, modulus)?;
+        numbers.iter().try_for_each(|&number| builder.push(number))?;
+        Ok(builder.finish())
+    }
+
+    /// Returns the union of sets with the same bound, number by number: nothing but the sets themselves is in memory.
+    ///
+    /// # Errors
+    /// [`FilterError::Parameters`] if the bounds differ, or there is no set.
+    pub fn merge(sets: &[&Self]) -> Result<Self, FilterError> {
+        let bound = sets.first().map(|set| set.bound).ok_or(FilterError::Parameters)?;
+        if sets.iter().any(|set| set.bound != bound) {
             return Err(FilterError::Parameters);
         }
-        let n = numbers.len() as u64;
-        let code = Golomb::new(modulus);
-        let mut writer = BitWriter::new();
-        // Positions behind the numbers.
-        let mut positions = Vec::with_capacity(numbers.len());
-        let mut last = 0;
-        for &number in numbers {
-            code.write(&mut writer, number - last).map_err(|_| FilterError::Parameters)?;
-            positions.push(writer.position());
-            last = number;
+        let n = sets.iter().fold(0_u64, |n, set| n.saturating_add(set.n));
+        let mut builder = GolombSetBuilder::expecting(n, bound)?;
+        let mut rest: Vec<_> = sets.iter().map(|set| set.numbers().peekable()).collect();
+        while let Some(least) = rest.iter_mut().filter_map(|numbers| numbers.peek().copied()).min()
+        {
+            builder.push(least)?;
+            for numbers in &mut rest {
+                numbers.next_if_eq(&least);
+            }
         }
-        let (bits, range) = (writer.position(), range_of(n, bound));
-        let index = Index::build(numbers, &positions, bound, range);
-        Ok(Self { n, bound, modulus, bits, code: writer.into_bytes(), index })
+        Ok(builder.finish())
     }
 
     /// Returns whether the set may have a key. `false` is certain.
@@ -101,18 +108,19 @@ impl GolombSet {
         if wanted <= first {
             return wanted == first;
         }
-        let from = self.numbers_from(self.index.positions.get(at), first);
-        from.take_while(|&number| number <= wanted).any(|number| number == wanted)
+        let from = self.words_from(self.index.positions.get(at), first);
+        let mut from = from.map(|(number, _)| number).take_while(|&number| number <= wanted);
+        from.any(|number| number == wanted)
     }
 
     /// Returns the numbers in ascending order.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
-        self.numbers_from(0, 0)
+        self.words_from(0, 0).map(|(number, _)| number)
     }
 
-    /// Returns the numbers whose code begins at a position, behind this one. It ends early if the bits are damaged: they
-    /// are decoded without trust.
-    fn numbers_from(&self, position: u64, mut last: u64) -> impl Iterator<Item = u64> {
+    /// Returns the numbers whose code begins at a position, behind this one, each with the position behind its code. It
+    /// ends early if the bits are damaged: they are decoded without trust.
+    fn words_from(&self, position: u64, mut last: u64) -> impl Iterator<Item = (u64, u64)> {
         let remainder = MinimalBinary::new(self.modulus);
         let mut reader = BitReader::with_len(&self.code, self.bits).unwrap_or(BitReader::new(&[]));
         let is_inside = reader.seek(position).is_ok();
@@ -123,7 +131,7 @@ impl GolombSet {
             let upper = reader.zeros().ok()?.checked_mul(self.modulus)?;
             let gap = upper.checked_add(remainder.read(&mut reader).ok()?)?;
             last = last.checked_add(gap).filter(|&number| number < self.bound)?;
-            Some(last)
+            Some((last, reader.position()))
         })
     }
 
@@ -137,6 +145,12 @@ impl GolombSet {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.n == 0
+    }
+
+    /// Returns the bound below which all numbers are.
+    #[must_use]
+    pub const fn bound(&self) -> u64 {
+        self.bound
     }
 
     /// Returns the rate of false positives.
@@ -169,8 +183,7 @@ impl GolombSet {
         seal(MAGIC, &out.0)
     }
 
-    /// Reads a set. It takes up to 80 times the bytes for a moment, since gaps of 1 may have two bits, and numbers take 8
-    /// bytes and positions as many; with a rate of 1 in 1,000, it takes 15 times the bytes.
+    /// Reads a set. It takes the memory of the set.
     ///
     /// # Errors
     /// [`FilterError::Damaged`] if the bytes are damaged.
@@ -181,29 +194,105 @@ impl GolombSet {
             let (n, bound) = (from.number()?, from.number()?);
             let (modulus, bits) = (from.number().filter(|&modulus| modulus > 0)?, from.number()?);
             let code = from.rest().to_vec();
-            let is_whole = bits.div_ceil(8) == code.len() as u64 && bound > 0;
-            let index = Index {
-                range: 1,
-                firsts: PackedArray::new(0, 0),
-                positions: PackedArray::new(0, 0),
-            };
-            is_whole.then_some(Self { n, bound, modulus, bits, code, index })
+            let padding = (code.len() as u64).checked_mul(8)?.checked_sub(bits)?;
+            let is_padded = padding < 8
+                && code.last().is_none_or(|last| last.trailing_zeros() as u64 >= padding);
+            // Only a gap of 0 has a word of one bit, and only the first number may have that.
+            let may_be_whole = is_padded && bound > 0 && n <= bits / 2 + 1;
+            let index = Index::default();
+            may_be_whole.then_some(Self { n, bound, modulus, bits, code, index })
         };
-        let unindexed = read().ok_or_else(FilterError::malformed)?;
-        // Only a gap of 0 has a word of one bit, and only the first number may have that.
-        let n = usize::try_from(unindexed.n.min(unindexed.bits / 2 + 1)).unwrap_or(usize::MAX);
-        let mut numbers: Vec<u64> = Vec::with_capacity(n);
-        for number in unindexed.numbers() {
-            if numbers.len() == n || numbers.last() == Some(&number) {
+        let mut set = read().ok_or_else(FilterError::malformed)?;
+        let (mut n, mut end, mut last) = (0, 0, None);
+        for (number, position) in set.words_from(0, 0) {
+            if last == Some(number) {
                 return Err(FilterError::malformed());
             }
-            numbers.push(number);
+            (n, end, last) = (n + 1, position, Some(number));
         }
-        let set = Self::of_numbers(&numbers, unindexed.bound, unindexed.modulus);
-        let set = set.map_err(|_| FilterError::malformed())?;
-        let is_same =
-            (set.n, set.bits, &set.code) == (unindexed.n, unindexed.bits, &unindexed.code);
-        if is_same { Ok(set) } else { Err(FilterError::malformed()) }
+        if (n, end) != (set.n, set.bits) {
+            return Err(FilterError::malformed());
+        }
+        set.index = Index::of(&set);
+        Ok(set)
+    }
+}
+
+/// A set whose numbers are added in ascending order. Only the code is in memory.
+#[derive(Debug)]
+pub struct GolombSetBuilder {
+    bound: u64,
+    code: Golomb,
+    n: u64,
+    last: Option<u64>,
+    writer: BitWriter,
+}
+
+impl GolombSetBuilder {
+    /// Returns an empty set of numbers below `bound`, with the best code for this number of them.
+    ///
+    /// # Errors
+    /// [`FilterError::Parameters`] if the bound is 0.
+    pub fn expecting(n: u64, bound: u64) -> Result<Self, FilterError> {
+        Self::new(bound, Golomb::for_density(n.max(1), bound).modulus())
+    }
+
+    /// Returns an empty set of numbers below `bound`, with gaps in the Golomb code with `modulus`.
+    const fn new(bound: u64, modulus: u64) -> Result<Self, FilterError> {
+        if bound == 0 || modulus == 0 {
+            return Err(FilterError::Parameters);
+        }
+        Ok(Self { bound, code: Golomb::new(modulus), n: 0, last: None, writer: BitWriter::new() })
+    }
+
+    /// Adds a number.
+    ///
+    /// # Errors
+    /// [`FilterError::Parameters`] if it is not above the last one, or not below the bound, or if the modulus is so small
+    /// that the gap has too long a word.
+    pub fn push(&mut self, number: u64) -> Result<(), FilterError> {
+        if number >= self.bound || self.last.is_some_and(|last| number <= last) {
+            return Err(FilterError::Parameters);
+        }
+        let gap = number - self.last.unwrap_or(0);
+        self.code.write(&mut self.writer, gap).map_err(|_| FilterError::Parameters)?;
+        (self.n, self.last) = (self.n + 1, Some(number));
+        Ok(())
+    }
+
+    /// Returns the number of numbers.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.n
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Returns the last number.
+    #[must_use]
+    pub const fn last(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Returns the bytes of the code.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.writer.position().div_ceil(8)
+    }
+
+    /// Returns the set.
+    #[must_use]
+    pub fn finish(self) -> GolombSet {
+        let Self { bound, code, n, writer, .. } = self;
+        let bits = writer.position();
+        let (modulus, code) = (code.modulus(), writer.into_bytes());
+        let mut set = GolombSet { n, bound, modulus, bits, code, index: Index::default() };
+        set.index = Index::of(&set);
+        set
     }
 }
 
@@ -218,26 +307,36 @@ fn range_of(n: u64, bound: u64) -> u64 {
     bound.div_ceil(entries).max(1)
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self { range: 1, firsts: PackedArray::new(0, 0), positions: PackedArray::new(0, 0) }
+    }
+}
+
 impl Index {
-    fn build(numbers: &[u64], positions: &[u64], bound: u64, range: u64) -> Self {
-        let entries = bound.div_ceil(range).max(1) as usize;
-        let (mut found, mut at) = (Vec::with_capacity(entries), 0);
-        for start in (0..entries as u64).map(|entry| entry * range) {
-            while numbers.get(at).is_some_and(|&number| number < start) {
-                at += 1;
+    /// Returns the index of a set that has none yet. Its entries are in memory twice for a moment.
+    fn of(set: &GolombSet) -> Self {
+        let range = range_of(set.n, set.bound);
+        let entries = set.bound.div_ceil(range).max(1) as usize;
+        let mut found: Vec<(u64, u64)> = Vec::with_capacity(entries);
+        for (number, position) in set.words_from(0, 0) {
+            // It is the first one of its range, and behind the ranges before it that have none.
+            while found.len() < entries && found.len() as u64 * range <= number {
+                found.push((number - found.len() as u64 * range, position));
             }
-            let first = numbers.get(at).copied().unwrap_or(bound);
-            found.push((first - start, positions.get(at).copied().unwrap_or(0)));
         }
-        let pack = |values: &mut dyn Iterator<Item = u64>| {
-            let values: Vec<u64> = values.collect();
-            let max = values.iter().copied().max().unwrap_or(0);
-            let mut packed = PackedArray::new(64 - max.leading_zeros(), values.len());
-            values.iter().enumerate().for_each(|(at, &value)| packed.set(at, value));
+        while found.len() < entries {
+            found.push((set.bound - found.len() as u64 * range, set.bits));
+        }
+        let pack = |values: &mut dyn Iterator<Item = u64>, max: u64| {
+            let mut packed = PackedArray::new(64 - max.leading_zeros(), found.len());
+            values.enumerate().for_each(|(at, value)| packed.set(at, value));
             packed
         };
-        let firsts = pack(&mut found.iter().map(|&(first, _)| first));
-        let positions = pack(&mut found.iter().map(|&(_, position)| position));
+        let firsts = found.iter().map(|&(first, _)| first).max().unwrap_or(0);
+        let positions = found.iter().map(|&(_, position)| position).max().unwrap_or(0);
+        let firsts = pack(&mut found.iter().map(|&(first, _)| first), firsts);
+        let positions = pack(&mut found.iter().map(|&(_, position)| position), positions);
         Self { range, firsts, positions }
     }
 }
@@ -246,6 +345,7 @@ impl Index {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     /// MD5 hashes of the words of the NATO alphabet, as in the seed: `int(md5(word).hexdigest()[24:32], 16) % 1664`.
     const NATO: [(&str, u64); 26] = [
@@ -351,6 +451,10 @@ mod tests {
 
     #[test]
     fn what_is_no_set_is_refused() {
+        let of = |bound| GolombSet::of_numbers(&[3], bound, 2).unwrap();
+        assert_eq!(GolombSet::merge(&[]), Err(FilterError::Parameters));
+        assert_eq!(GolombSet::merge(&[&of(10), &of(11)]), Err(FilterError::Parameters));
+        assert!(matches!(GolombSetBuilder::new(0, 1), Err(FilterError::Parameters)));
         let bad = [
             GolombSet::of_numbers(&[3, 2], 10, 2),
             GolombSet::of_numbers(&[2, 2], 10, 2),
@@ -379,6 +483,29 @@ mod tests {
                 prop_assert_eq!(set.contains_number(number), numbers.contains(&number), "{}", number);
             }
             prop_assert_eq!(GolombSet::from_bytes(&set.to_bytes()), Ok(set));
+        }
+
+        #[test]
+        fn a_merged_set_has_the_numbers_of_all(
+            sets in prop::collection::vec(
+                (prop::collection::btree_set(prop_oneof![0_u64..300, 0_u64..100_000], 0..200), 1_u64..500),
+                1..6,
+            ),
+        ) {
+            let all: Vec<u64> = sets.iter().flat_map(|(numbers, _)| numbers).copied().collect::<BTreeSet<_>>()
+                .into_iter().collect();
+            let sets: Vec<GolombSet> = sets.iter().map(|(numbers, modulus)| {
+                let sorted: Vec<u64> = numbers.iter().copied().collect();
+                GolombSet::of_numbers(&sorted, 100_000, *modulus).unwrap()
+            }).collect();
+            let merged = GolombSet::merge(&sets.iter().collect::<Vec<_>>()).unwrap();
+            prop_assert!(merged.numbers().eq(all.iter().copied()));
+            prop_assert_eq!(merged.len(), all.len() as u64);
+            for number in (0..400).chain(all.iter().flat_map(|&n| [n, n + 1])) {
+                let is_in = sets.iter().any(|set| set.contains_number(number));
+                prop_assert_eq!(merged.contains_number(number), is_in, "{}", number);
+            }
+            prop_assert_eq!(GolombSet::from_bytes(&merged.to_bytes()), Ok(merged));
         }
 
         /// Records with a valid checksum, written from their fields.

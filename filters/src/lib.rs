@@ -14,7 +14,7 @@
 //! | [`QuotientFilter`] | (2.125 + log₂ 1/δ) / load | yes | | yes | | yes | yes | fingerprints |
 //! | [`CountingQuotientFilter`] | the same | yes | yes | yes | yes | | | fingerprints, counts |
 //! | [`ThreeBitFilter`] | (3 + log₂ 1/δ) / load | yes | | | | | | fingerprints |
-//! | [`GolombSet`] | log₂ 1/δ + 1.5, and an index | | | | | | | numbers |
+//! | [`GolombSet`] | log₂ 1/δ + 1.5, and an index | | | | | yes | | numbers |
 //!
 //! δ is the rate of false positives: the share of other keys that are accepted. The least possible is log₂ 1/δ bits
 //! a key.
@@ -33,7 +33,7 @@ mod quotient;
 pub use bloom::{BlockedBloomFilter, BloomFilter, CountingBloomFilter, bloom_rate};
 pub use crivello_codes::hash::KeyHash;
 pub use error::FilterError;
-pub use golomb::GolombSet;
+pub use golomb::{GolombSet, GolombSetBuilder};
 pub use quotient::{
     CountingQuotientFilter, OffsetSampling, QuotientFilter, QuotientShape, ThreeBitFilter,
 };
