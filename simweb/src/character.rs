@@ -286,6 +286,9 @@ pub enum PageKind {
     Duplicate,
     /// A body that differs from another one in a single word.
     NearDuplicate,
+    /// The body of the page with the same number on every other host where that is a mirror, identical to the byte. Its
+    /// links are relative.
+    Mirror,
     /// `<meta name=robots content=nofollow>`.
     MetaNofollow,
     /// `X-Robots-Tag: nofollow`.

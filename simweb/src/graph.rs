@@ -30,6 +30,7 @@ impl World {
         match self.kind(id, page) {
             PageKind::Duplicate => (1 << 32) + u64::from(page % 2),
             PageKind::NearDuplicate => (1 << 33) + u64::from(page % 2),
+            PageKind::Mirror => (1 << 34) + u64::from(page),
             _ => u64::from(page),
         }
     }
@@ -87,6 +88,9 @@ impl World {
         }
         if !matches!(kind, PageKind::Duplicate | PageKind::NearDuplicate) {
             follow(links, host, children(page, n_pages).map(Route::Page));
+        }
+        if kind == PageKind::Mirror {
+            return;
         }
         let body = self.body_of(host.id, page);
         let spec = self.spec();

@@ -28,6 +28,7 @@ pub fn html(world: &World, at: Target) -> String {
 pub fn html_of(world: &World, at: Target, version: Option<&PageVersion>) -> String {
     let (kind, body) = (world.kind_at(at), world.body_at(at));
     let wanted = match at.route {
+        Route::Page(_) if kind == PageKind::Mirror => world.n_bytes(0, body),
         Route::Page(_) => world.n_bytes(at.host.id, body),
         _ => 1_500,
     };
@@ -57,7 +58,10 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn draw(&self, parts: [u64; 2]) -> u64 {
-        let id = u64::from(self.at.host.id) ^ self.at.host.sub.map_or(0, |n| (n + 1) << 32);
+        let id = match self.kind {
+            PageKind::Mirror => u64::MAX,
+            _ => u64::from(self.at.host.id) ^ self.at.host.sub.map_or(0, |n| (n + 1) << 32),
+        };
         self.world.draw(draw::TEXT, &[id, self.body, parts[0], parts[1]])
     }
 
@@ -119,7 +123,7 @@ impl Writer<'_> {
             self.out,
             "<!DOCTYPE html>\n<html lang=\"it\">\n<head>\n{charset}{special}<title>{words}"
         );
-        if self.kind != PageKind::Duplicate {
+        if !matches!(self.kind, PageKind::Duplicate | PageKind::Mirror) {
             // Words that no other page has.
             let _ = write!(self.out, " {} {}", world.names().name(self.at.host), self.at.route);
         }
@@ -217,6 +221,9 @@ impl Writer<'_> {
         match (h % 8, link.target.route) {
             (0..=2, Route::Page(i @ 1..)) if same_host && in_section => {
                 let _ = write!(self.out, "../s{}/p{i}.html", i % N_SECTIONS);
+            }
+            (_, route) if self.kind == PageKind::Mirror => {
+                let _ = write!(self.out, "{route}");
             }
             (3..=5, route) if same_host => {
                 let _ = write!(self.out, "{route}");
@@ -324,6 +331,10 @@ mod tests {
         let exact = World::new(Spec::new(5).portion(1.0, PageKind::Duplicate));
         assert_eq!(html(&exact, page(0, 1)), html(&exact, page(0, 3)));
         assert_ne!(html(&exact, page(0, 1)), html(&exact, page(0, 2)));
+        let mirrors = World::new(Spec::new(5).portion(1.0, PageKind::Mirror));
+        assert_eq!(html(&mirrors, page(0, 1)), html(&mirrors, page(1, 1)));
+        assert_ne!(html(&mirrors, page(0, 1)), html(&mirrors, page(0, 3)));
+        assert_ne!(html(&mirrors, page(0, 0)), html(&mirrors, page(1, 0)), "first pages are plain");
         let near = World::new(Spec::new(5).portion(1.0, PageKind::NearDuplicate));
         let (a, b) = (html(&near, page(0, 1)), html(&near, page(0, 3)));
         assert_ne!(a, b);
