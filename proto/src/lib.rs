@@ -93,6 +93,8 @@ pub const ACK_SIZE_MAX: usize = 2 << 20;
 pub const SEEDS_SIZE_MAX: usize = 1 << 20;
 /// Maximum number of lines in a batch of seeds.
 pub const SEED_LINES_MAX: usize = 1_000;
+/// Size of the parts of a set of digests of payloads, in bytes.
+pub const PAYLOAD_SET_PART_SIZE: usize = 256 << 10;
 /// Size of the parts of a file of ranks of hosts, in bytes.
 pub const RANKS_PART_SIZE: usize = 256 << 10;
 /// Maximum size of an agent's response to a control request, in bytes.

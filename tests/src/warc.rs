@@ -64,6 +64,12 @@ impl Record {
         self.field("WARC-Profile").is_some_and(|profile| profile.ends_with("/server-not-modified"))
     }
 
+    /// Returns what a revisit may say of this response: with the digest of the payload, and without for a 304.
+    fn as_original(&self) -> [Original<'_>; 2] {
+        let (url, date) = (self.url(), self.must("WARC-Date"));
+        [(url, date, self.must("WARC-Payload-Digest")), (url, date, "")]
+    }
+
     /// Returns whether its URL is a robots.txt.
     pub fn is_robots(&self) -> bool {
         self.url().ends_with("/robots.txt")
@@ -92,6 +98,9 @@ impl Record {
     }
 }
 
+/// URL, date, and the digest of the payload if a revisit has it.
+type Original<'a> = (&'a str, &'a str, &'a str);
+
 /// A whole archive.
 #[derive(Debug)]
 pub struct Archive {
@@ -110,6 +119,17 @@ impl Archive {
     /// Panics on anything invalid.
     #[must_use]
     pub fn read(out: &Path) -> Self {
+        let archive = Self::read_part(out);
+        archive.check_originals(&[]);
+        archive
+    }
+
+    /// Reads the archive of an agent whose revisits may refer to records of other agents, and validates all else.
+    ///
+    /// # Panics
+    /// Panics on anything invalid.
+    #[must_use]
+    pub fn read_part(out: &Path) -> Self {
         let mut archive = Self { files: Vec::new(), records: Vec::new() };
         let dir = out.join("warc");
         for path in listed(&dir, ".warc.gz") {
@@ -125,8 +145,18 @@ impl Archive {
         assert!(listed(&dir, ".tmp").is_empty(), "scratch files were left");
         assert_eq!(listed(&dir, ".cdxj").len(), archive.files.len(), "expected one index per file");
         archive.check_references();
-        archive.check_revisits();
         archive
+    }
+
+    /// Checks that each revisit refers to an earlier record of this archive, or to a record of one of the `others`.
+    ///
+    /// # Panics
+    /// Panics if one does not.
+    pub fn check_originals(&self, others: &[Self]) {
+        let others = others.iter().flat_map(Self::captures);
+        let archived =
+            others.filter(|record| record.kind() == "response").flat_map(Record::as_original);
+        self.check_revisits(archived.collect());
     }
 
     /// Returns pages by URL: all captures that are not a robots.txt.
@@ -174,23 +204,21 @@ impl Archive {
     }
 
     /// Checks that each revisit refers to an earlier record, which exists even if the archive is
-    /// cut off.
-    fn check_revisits(&self) {
-        let mut archived = HashSet::new();
+    /// cut off, or to one of those.
+    fn check_revisits<'a>(&'a self, mut archived: HashSet<Original<'a>>) {
         for record in self.captures() {
+            if record.kind() == "response" {
+                archived.extend(record.as_original());
+                continue;
+            }
             // The answer 304 has no payload: URL and date identify the original.
             let digest = match record.is_not_modified() {
                 true => "",
                 false => record.must("WARC-Payload-Digest"),
             };
-            if record.kind() == "response" {
-                let date = record.must("WARC-Date");
-                archived.extend([(record.url(), date, digest), (record.url(), date, "")]);
-                continue;
-            }
             let refers = |name: &str| record.must(&format!("WARC-Refers-To-{name}"));
             let original = (refers("Target-URI"), refers("Date"), digest);
-            assert!(archived.contains(&original), "{} refers to a later record", record.url());
+            assert!(archived.contains(&original), "{} refers to no earlier record", record.url());
         }
     }
 }

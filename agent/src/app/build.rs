@@ -7,7 +7,11 @@ use crate::cluster::{ClusterSession, Outbox, Replication};
 use crate::engines::fetchers::{FetchSink, Fetchers, within_open_files};
 use crate::engines::ip_leases::{LeaseParts, LeaseQueue};
 use crate::engines::near_merger::start_near_merger;
+use crate::engines::own_payloads::start_payload_sets;
 use crate::engines::parsers::ParserThread;
+use crate::engines::peer_payloads::{
+    PayloadPeers, PayloadQuestions, PeerPayloadsReader, QUESTIONS_QUEUE,
+};
 use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
 use crate::engines::writer::{KeptArchive, Stores, Writer};
@@ -23,6 +27,7 @@ use crate::process::duplicates::Duplicates;
 use crate::process::known::KnownPayloads;
 use crate::process::links::LinkRules;
 use crate::process::near::NearIndex;
+use crate::process::payloads::{OwnPayloads, PeerPayloads};
 use crate::process::{EarlierPages, ResponseProcessor, RulesInForce};
 use crate::report::SeedCounts;
 use crate::shared::Shared;
@@ -41,6 +46,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc::channel;
 
 /// The parts of which a crawl is made.
 pub struct Build {
@@ -54,13 +60,15 @@ pub struct Build {
 
 impl Build {
     /// Starts the crawl, as a member of a cluster or alone. Its tasks run in `runtime`; the caller
-    /// must then give that to it with [`Crawl::keep_runtime`].
+    /// must then give that to it with [`Crawl::keep_runtime`]. With `payload_peers` pages may become revisits of other
+    /// agents' captures, if the settings say so.
     pub fn crawl(
         self,
         runtime: &Runtime,
         seeds: SeedCounts,
         session: Option<ClusterSession>,
         lease_queue: Option<LeaseQueue>,
+        payload_peers: Option<PayloadPeers>,
         replication: impl FnOnce(Shared, Outbox) -> Replication,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, state, archive, tables } = self;
@@ -86,11 +94,25 @@ impl Build {
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
         let store = &settings.fixed.store;
         let known = KnownPayloads::open(&disk, &store.known, store.accept_sha1)?;
-        let duplicates = Arc::new(Duplicates::new(disk.clone()).with_known(known));
+        let payload_peers = payload_peers.filter(|_| store.peer_revisits);
+        let digests_memory = settings.fixed.state.digests_memory.0;
+        let peers = payload_peers.as_ref().map(|_| Arc::new(PeerPayloads::new(digests_memory)));
+        let duplicates = Duplicates::new(disk.clone()).with_known(known).with_peers(peers.clone());
+        let duplicates = Arc::new(duplicates);
+        let own_payloads = payload_peers.as_ref().map(|_| {
+            let oldest_original = duplicates.oldest_original().clone();
+            Arc::new(OwnPayloads::new(disk.clone(), oldest_original, digests_memory))
+        });
         let n_tables = settings.fixed.state.near_tables;
         let near = Arc::new(NearIndex::open(disk.clone(), n_tables, home.dir.join("warc"))?);
         let (to_writer, inbox) = bounded(WRITER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
+        let (ask, questions) = payload_peers.as_ref().map(|_| channel(QUESTIONS_QUEUE)).unzip();
+        let questions = questions.zip(peers).zip(payload_peers.as_ref());
+        let questions = questions.map(|((questions, peers), PayloadPeers { outgoing, .. })| {
+            let (outgoing, shared) = (outgoing.clone(), shared.clone());
+            PayloadQuestions { questions, outgoing, peers, shared, results: to_parsers.clone() }
+        });
         let sink =
             FetchSink { shared: shared.clone(), queues: queues.clone(), results: to_parsers };
         let block_list = shared.live.block_and_pause_list.clone();
@@ -138,6 +160,7 @@ impl Build {
             dir: home.dir.clone(),
             duplicates: duplicates.clone(),
             near: near.clone(),
+            payloads: own_payloads.clone(),
             uploaded: uploader.iter().flat_map(|up| up.stored_before().to_vec()).collect(),
         };
         let replication = replication(shared.clone(), outbox);
@@ -151,6 +174,7 @@ impl Build {
             let earlier = EarlierPages { duplicates: duplicates.clone(), near: near.clone() };
             let processor = ResponseProcessor::new(fixed, &settings.live, hasher, rules, earlier);
             ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor)
+                .asking(ask.clone())
         };
         let parsers = (0..n_parsers).map(parser).collect();
         let threads = start_threads(&shared.lifecycle, writer, scheduler, parsers);
@@ -159,6 +183,19 @@ impl Build {
         threads.extend(indexer);
         let merger = start_near_merger(&shared.lifecycle, near);
         threads.push(merger.inspect_err(|_| shared.lifecycle.abandon())?);
+        if let Some(own) = &own_payloads {
+            let thread = start_payload_sets(&shared, own.clone());
+            threads.push(thread.inspect_err(|_| shared.lifecycle.abandon())?);
+        }
+        if let Some(((PayloadPeers { me, outgoing, views, own }, questions), payloads)) =
+            payload_peers.zip(questions).zip(own_payloads)
+        {
+            let (peers, shared) = (questions.peers.clone(), shared.clone());
+            runtime.spawn(PeerPayloadsReader { me, outgoing, views, peers, shared }.run());
+            runtime.spawn(questions.run());
+            // From now on other agents may refer to the captures of this one.
+            let _ = own.set(payloads);
+        }
         runtime.spawn(trace_export::collect(shared.lifecycle.clone(), shared.tracer.clone()));
         let fetchers = Fetchers { shared: shared.clone(), queues: queues.clone(), context, dns };
         runtime.spawn(fetchers.run());

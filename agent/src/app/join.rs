@@ -14,6 +14,7 @@ use crate::cluster::{
 use crate::engines::heartbeat::{Heartbeat, Liveness, ViewFile};
 use crate::engines::host_ranks::HostRanksClient;
 use crate::engines::ip_leases::LeaseQueue;
+use crate::engines::peer_payloads::PayloadPeers;
 use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::engines::writer::open_archive;
 use crate::limits::ARRIVALS_QUEUE;
@@ -94,7 +95,8 @@ impl Crawl {
         runtime.block_on(steps.space(&settings))?;
         let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
         let (lease_sender, lease_commands) = LeaseSender::new();
-        let inbox = Inbox { messages, ip_leases: lease_sender.clone(), ranks: ranks.clone() };
+        let (ip_leases, own_payloads) = (lease_sender.clone(), Arc::default());
+        let inbox = Inbox { messages, ip_leases, ranks: ranks.clone(), payloads: own_payloads };
         let control = Arc::new(ControlHandler::default());
         let (views, view_in_force) = watch::channel(None);
         let trust = PeerTrust { auth: options.auth.clone(), book: Arc::default() };
@@ -156,11 +158,18 @@ impl Crawl {
             outgoing: outgoing.clone(),
             inbox: inbox.clone(),
         };
+        let payload_peers = PayloadPeers {
+            me: id,
+            outgoing: outgoing.clone(),
+            views: view_in_force.clone(),
+            own: inbox.payloads.clone(),
+        };
         let crawl = build.crawl(
             &runtime,
             SeedCounts::default(),
             Some(session),
             Some(lease_queue),
+            Some(payload_peers),
             move |shared, outbox| {
                 let outgoing = for_member;
                 let parts = ClusterParts {

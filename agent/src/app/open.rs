@@ -44,7 +44,7 @@ impl Crawl {
         let state = CrawlState::open((home, disk), &settings, ranks)?;
         let archive = open_archive(&state.home, &state.disk, &settings)?;
         let build = Build { settings, clock, state, archive, tables };
-        let crawl = build.crawl(&runtime, known, None, None, |_, _| Replication::Solo)?;
+        let crawl = build.crawl(&runtime, known, None, None, None, |_, _| Replication::Solo)?;
         crawl.keep_runtime(runtime);
         Ok(crawl)
     }

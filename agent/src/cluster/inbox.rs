@@ -6,15 +6,19 @@
 use crate::messages::{
     Ack, ChangeSignal, Found, HostRequest, LeaseCommand, LeaseSender, RobotsOutcome, SeedAnswer,
 };
-use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler};
+use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler, PublishedSet};
+use crate::process::payloads::OwnPayloads;
 use crate::storage::ranks::RankStore;
+use crate::storage::values::ContentRow;
+use bytes::Bytes;
 use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use crossbeam::channel::{Sender, TrySendError};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -83,6 +87,8 @@ pub struct Inbox {
     pub ip_leases: LeaseSender,
     /// Files of ranks, which other agents may read.
     pub ranks: RankStore,
+    /// Payloads of the archive, to which other agents may refer; unset if they may not, and before the crawl is open.
+    pub payloads: Arc<OnceLock<Arc<OwnPayloads>>>,
 }
 
 impl Inbox {
@@ -128,6 +134,24 @@ impl PeerHandler for Inbox {
 
     fn host_ranks(&self, digest: &str) -> Option<PathBuf> {
         self.ranks.file(digest)
+    }
+
+    fn payload_sets(&self) -> Vec<PublishedSet> {
+        let sets = self.payloads.get().map(|payloads| payloads.list());
+        let set = |(id, n, length)| PublishedSet { id, n, length };
+        sets.into_iter().flatten().map(set).collect()
+    }
+
+    fn payload_set(&self, id: u64) -> Option<Bytes> {
+        self.payloads.get()?.set(id)
+    }
+
+    fn find_payload(&self, digest: ContentDigest, answer: oneshot::Sender<Option<ContentRow>>) {
+        let Some(payloads) = self.payloads.get().cloned() else { return };
+        tokio::task::spawn_blocking(move || match payloads.find(&digest) {
+            Ok(row) => drop(answer.send(row)),
+            Err(error) => tracing::warn!(%error, "cannot look up a payload for another agent"),
+        });
     }
 
     fn renew_peer_lease(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>) {

@@ -226,6 +226,7 @@ mod tests {
                 handed_out: HandedOut::default(),
                 signals: None,
                 traced: None,
+                payload: None,
             });
         };
         report();

@@ -1,11 +1,12 @@
 //! The parser threads, for CPU work. Each receives results from the fetchers, processes them, and
 //! sends them to the writer.
 
-use crate::messages::{FetchOutcome, Fetched, Page, PageEnd, WriterMsg};
+use crate::messages::{FetchOutcome, Fetched, Page, PageEnd, PayloadQuestion, WriterMsg};
 use crate::process::duplicates::First;
 use crate::process::near::NearClaim;
 use crate::process::{Processed, ResponseProcessor};
 use crate::shared::Shared;
+use crate::shared::measurements::PayloadCounts;
 use crate::url_tracing::{Span, Stage, TraceId};
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;
@@ -14,6 +15,8 @@ use crossbeam::channel::{Receiver, Sender};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 /// Pause between two checks whether the crawl is over, while a parser waits for room.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
@@ -27,6 +30,8 @@ pub struct ParserThread {
     results: Receiver<Box<Fetched>>,
     writer: Sender<WriterMsg>,
     processor: ResponseProcessor,
+    /// Queue to the task that asks other agents for payloads; `None` if pages do not refer to their captures.
+    questions: Option<mpsc::Sender<PayloadQuestion>>,
     /// The revision of the settings that the processor has.
     revision: u64,
 }
@@ -41,12 +46,24 @@ impl ParserThread {
         processor: ResponseProcessor,
     ) -> Self {
         let revision = shared.live.revision();
-        Self { shared, results, writer, processor, revision }
+        Self { shared, results, writer, processor, questions: None, revision }
+    }
+
+    /// Returns it with a queue to the task that asks other agents for payloads.
+    #[must_use]
+    pub fn asking(self, questions: Option<mpsc::Sender<PayloadQuestion>>) -> Self {
+        Self { questions, ..self }
     }
 
     /// Runs until the fetchers or the writer have ended.
     pub fn run(mut self) {
-        while let Ok(fetched) = self.results.recv() {
+        while let Ok(mut fetched) = self.results.recv() {
+            if let Some(questions) = &self.questions {
+                match ask(questions, &self.processor, &self.shared.measured.payloads, fetched) {
+                    Some(back) => fetched = back,
+                    None => continue,
+                }
+            }
             while !self.shared.pipeline.wait_for_room(CHECK_EVERY)
                 && !self.shared.lifecycle.is_over()
             {}
@@ -163,6 +180,28 @@ impl ParserThread {
     }
 }
 
+/// Looks up the payload of a result, and sends the result to the task that asks other agents for it, if one may have it.
+/// That sends it back. Returns it if nobody is asked.
+fn ask(
+    questions: &mpsc::Sender<PayloadQuestion>,
+    processor: &ResponseProcessor,
+    counts: &PayloadCounts,
+    mut fetched: Box<Fetched>,
+) -> Option<Box<Fetched>> {
+    let holders = processor.look_up(&mut fetched);
+    if holders.is_empty() {
+        return Some(fetched);
+    }
+    let question = PayloadQuestion { fetched, holders };
+    let Err(TrySendError::Full(question) | TrySendError::Closed(question)) =
+        questions.try_send(question)
+    else {
+        return None;
+    };
+    counts.failed.fetch_add(1, Relaxed);
+    Some(question.fetched)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +262,7 @@ mod tests {
             handed_out: HandedOut::default(),
             signals: None,
             traced: None,
+            payload: None,
         };
         let (page, ..) = parser.page(fetched(), |_, fetched| {
             let claim = duplicates.claim([7; 16], fetched.at, fetched.url.as_str());

@@ -12,14 +12,16 @@ use sieve_warning::SieveReports;
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
 use crate::limits::SEED_BATCHES_MAX;
-use crate::messages::{Commit, PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
+use crate::messages::{Commit, Page, PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
 use crate::process::duplicates::Duplicates;
 use crate::process::near::NearIndex;
+use crate::process::payloads::OwnPayloads;
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
 use crate::url_tracing::CommitTrace;
 use crivello_archive::ArchiveError;
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Timestamp;
 use crivello_recrawl::demand::DemandReport;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
@@ -80,6 +82,8 @@ pub struct Stores {
     pub duplicates: Arc<Duplicates>,
     /// Fingerprints of pages that are not committed yet.
     pub near: Arc<NearIndex>,
+    /// Payloads to which other agents may refer; `None` if they may not.
+    pub payloads: Option<Arc<OwnPayloads>>,
     /// Serial numbers of the archive files that are stored elsewhere, too, in order.
     pub uploaded: Vec<u32>,
 }
@@ -305,10 +309,14 @@ impl Writer {
         commit.archive_position = Some(archive_end.to_bytes());
         let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
         self.stores.crawldb.apply(&mut commit, now)?;
+        if let Some(payloads) = &self.stores.payloads {
+            payloads
+                .on_commit(commit.pages.iter().filter_map(|(page, _)| first_with(page).copied()));
+        }
         let commit = self.write(commit, begun)?;
         self.stores.archive.on_committed(archive_end);
         for (page, record) in &commit.pages {
-            if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
+            if let Some(digest) = first_with(page) {
                 self.stores.duplicates.settle(digest);
             }
             if let Some(fingerprint) = &page.fingerprint {
@@ -450,6 +458,9 @@ impl Writer {
     /// Publishes the end of the archive that the last commit covers, which is synced.
     fn publish_archive_end(&mut self) {
         let end = self.stores.archive.on_synced();
+        if let Some(payloads) = &self.stores.payloads {
+            payloads.on_synced();
+        }
         self.shared.archive_end.send_if_modified(|published| {
             let is_new = published.as_ref() != Some(end);
             if is_new {
@@ -513,6 +524,14 @@ impl Writer {
         self.retry_until_space(|this| Ok(this.stores.disk.sync()?))?;
         self.publish_archive_end();
         Ok(())
+    }
+}
+
+/// Returns the digest of a page's payload, if the page is the first with it.
+const fn first_with(page: &Page) -> Option<&ContentDigest> {
+    match &page.end {
+        PageEnd::Response { digest: Some(digest), duplicate: false, .. } => Some(digest),
+        _ => None,
     }
 }
 

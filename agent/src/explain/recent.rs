@@ -148,6 +148,7 @@ mod tests {
             handed_out: crate::messages::HandedOut::default(),
             signals: None,
             traced: None,
+            payload: None,
         }
     }
 

@@ -198,6 +198,7 @@ impl VisitGuard {
             signals: self.signals.clone(),
             handed_out: self.handed_out,
             traced: None,
+            payload: None,
         });
     }
 

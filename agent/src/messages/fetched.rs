@@ -1,6 +1,6 @@
 //! Result of one request, from the fetchers to the parsers.
 
-use super::{HandedOut, Queued};
+use super::{HandedOut, PayloadLookUp, Queued};
 use crate::limits::ROBOTS_SIZE_MAX;
 use bytes::Bytes;
 use crivello_archive::Truncation;
@@ -42,6 +42,8 @@ pub struct Fetched {
     pub handed_out: HandedOut,
     /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).
     pub traced: Option<UrlHash>,
+    /// Result of the look-up of its payload among those of other agents; `None` if it was not looked up.
+    pub payload: Option<PayloadLookUp>,
 }
 
 impl Fetched {

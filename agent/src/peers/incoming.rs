@@ -3,11 +3,15 @@
 
 use super::envelope::envelope;
 use super::packet::{Body, Lane};
+use super::payloads::{self, PublishedSet};
 use super::trust::PeerTrust;
 use super::{ip_leases, ranks, robots};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::{Ack, LeaseBatch, RobotsOutcome};
+use crate::storage::values::ContentRow;
+use bytes::Bytes;
 use crivello_common::certificate_id::CertificateId;
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
@@ -47,7 +51,8 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// [`STREAM_WINDOW`], so that an unread stream does not block calls.
 const CONNECTION_WINDOW: u32 = 2 << 20;
 /// Maximum number of concurrent calls of a connection. An agent uses one for its stream, one for the
-/// peer lease, one for IP leases and some for robots.txt files.
+/// peer lease, one for IP leases and some for robots.txt files
+/// and payloads.
 pub(super) const CALLS_MAX: u32 = 32;
 /// Number of further attempts to listen on an address in use, and the pause between two of them.
 const BIND_TRIES: u32 = 20;
@@ -74,6 +79,12 @@ pub trait PeerHandler: Send + Sync + 'static {
     fn fetch_robots(&self, url: CrawlUrl, outcome: oneshot::Sender<RobotsOutcome>);
     /// Returns the file of ranks of hosts with this digest, if it is here.
     fn host_ranks(&self, digest: &str) -> Option<PathBuf>;
+    /// Returns the sets of payloads that this agent has archived.
+    fn payload_sets(&self) -> Vec<PublishedSet>;
+    /// Returns the bytes of one of these sets, if it is still there.
+    fn payload_set(&self, id: u64) -> Option<Bytes>;
+    /// Handles a request for the capture of a payload. Dropping the sender reports a failure.
+    fn find_payload(&self, digest: ContentDigest, capture: oneshot::Sender<Option<ContentRow>>);
     /// Handles a request for a peer lease: `from` must not be declared dead while it holds.
     fn renew_peer_lease(&self, from: AgentId, epoch: u64, ack: oneshot::Sender<Ack>);
 }
@@ -244,6 +255,20 @@ impl PeerService {
         auth::check_sender(deny, self.views.borrow().as_deref(), sender, certificate)
     }
 
+    /// Checks that the sender of a request is alive in the view in force, in whatever epoch.
+    fn check_living(
+        &self,
+        request: Option<v1::Envelope>,
+        certificate: Option<CertificateId>,
+    ) -> Result<(), Status> {
+        let sender = AgentId(envelope(request)?.sender);
+        self.check_sender(sender, certificate)?;
+        if !self.views.borrow().as_ref().is_some_and(|view| view.is_alive(sender)) {
+            return Err(Status::failed_precondition("the sender is not alive in this view"));
+        }
+        Ok(())
+    }
+
     /// Returns the rejection of a request that was made in `epoch`, by the view in force.
     fn mismatch(&self, view: Option<&View>, epoch: u64) -> v1::ViewMismatch {
         let Some(view) = view else { return v1::ViewMismatch::default() };
@@ -382,6 +407,7 @@ impl Stream {
 impl Peer for PeerService {
     type SendStream = BoxStream<'static, Result<v1::Acknowledgement, Status>>;
     type HostRanksStream = BoxStream<'static, Result<v1::HostRanksResponse, Status>>;
+    type PayloadSetStream = BoxStream<'static, Result<v1::PayloadSetResponse, Status>>;
 
     async fn send(
         &self,
@@ -446,13 +472,44 @@ impl Peer for PeerService {
     ) -> Result<Response<Self::HostRanksStream>, Status> {
         let certificate = certificate_of(&request);
         let request = request.into_inner();
-        let sender = AgentId(envelope(request.envelope)?.sender);
-        self.check_sender(sender, certificate)?;
-        if !self.views.borrow().as_ref().is_some_and(|view| view.is_alive(sender)) {
-            return Err(Status::failed_precondition("the sender is not alive in this view"));
-        }
+        self.check_living(request.envelope, certificate)?;
         let path = self.handler.host_ranks(&request.digest);
         let path = path.ok_or_else(|| Status::not_found("has no such ranks"))?;
         Ok(Response::new(ranks::stream(&path).await?.boxed()))
+    }
+
+    async fn payload_sets(
+        &self,
+        request: Request<v1::PayloadSetsRequest>,
+    ) -> Result<Response<v1::PayloadSetsResponse>, Status> {
+        let certificate = certificate_of(&request);
+        self.check_living(request.into_inner().envelope, certificate)?;
+        Ok(Response::new(payloads::list_to_wire(self.handler.payload_sets())))
+    }
+
+    async fn payload_set(
+        &self,
+        request: Request<v1::PayloadSetRequest>,
+    ) -> Result<Response<Self::PayloadSetStream>, Status> {
+        let certificate = certificate_of(&request);
+        let request = request.into_inner();
+        self.check_living(request.envelope, certificate)?;
+        let set = self.handler.payload_set(request.id);
+        let set = set.ok_or_else(|| Status::not_found("has no such set"))?;
+        Ok(Response::new(payloads::stream(set).boxed()))
+    }
+
+    async fn find_payload(
+        &self,
+        request: Request<v1::FindPayloadRequest>,
+    ) -> Result<Response<v1::FindPayloadResponse>, Status> {
+        let certificate = certificate_of(&request);
+        let request = request.into_inner();
+        self.check_living(request.envelope, certificate)?;
+        let (capture, found) = oneshot::channel();
+        self.handler.find_payload(payloads::digest_from_wire(&request.digest)?, capture);
+        let found =
+            found.await.map_err(|_| Status::unavailable("the payload was not looked up"))?;
+        Ok(Response::new(payloads::capture_to_wire(found)))
     }
 }

@@ -1,5 +1,5 @@
 //! The transport between agents: packets of facts, rows and ownership messages on ordered streams,
-//! and single calls for peer leases, IP leases, robots.txt files and files of ranks.
+//! and single calls for peer leases, IP leases, robots.txt files, files of ranks and archived payloads.
 //!
 //! - *Input:* bodies of packets for an agent of the view; packets of other agents.
 //! - *Output:* acknowledgements ([`PeerEvent`]); the packets of others, to a [`PeerHandler`].
@@ -24,6 +24,7 @@ mod incoming;
 mod ip_leases;
 mod outgoing;
 mod packet;
+mod payloads;
 mod peer_stream;
 mod queue;
 mod ranks;
@@ -38,4 +39,5 @@ pub use event::PeerEvent;
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
 pub use outgoing::{Outgoing, PeerReply, RejectReason, Rejected};
 pub use packet::{Body, Lane};
+pub use payloads::PublishedSet;
 pub use trust::PeerTrust;

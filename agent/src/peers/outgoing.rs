@@ -3,11 +3,14 @@
 
 use super::event::PeerEvent;
 use super::packet::{Body, Lane};
+use super::payloads::{self, PublishedSet};
 use super::peer_stream::{PeerStream, client};
 use super::queue::Queue;
 use super::trust::PeerTrust;
 use super::{ip_leases, robots};
 use crate::messages::{LeaseBatch, RobotsOutcome};
+use crate::storage::values::ContentRow;
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, View};
@@ -278,6 +281,47 @@ impl Outgoing {
         let begin = parts.message().await?;
         let begin = begin.ok_or_else(|| Status::internal("an empty response"))?;
         Ok((begin.length, parts))
+    }
+
+    /// Requests the list of the sets of payloads that another agent has archived.
+    ///
+    /// # Errors
+    /// The other agent cannot be reached, or does not know this one.
+    pub async fn payload_sets(&self, to: AgentId) -> Result<Vec<PublishedSet>, Status> {
+        let (channel, epoch) = self.call_channel(to)?;
+        let request = v1::PayloadSetsRequest { envelope: self.envelope(epoch, 0) };
+        let response = client(channel).payload_sets(request).await?;
+        Ok(payloads::list_from_wire(response.into_inner()))
+    }
+
+    /// Requests one of these sets. Returns its parts.
+    ///
+    /// # Errors
+    /// The other agent cannot be reached, or has the set no more.
+    pub async fn payload_set(
+        &self,
+        to: AgentId,
+        id: u64,
+    ) -> Result<Streaming<v1::PayloadSetResponse>, Status> {
+        let (channel, epoch) = self.call_channel(to)?;
+        let request = v1::PayloadSetRequest { envelope: self.envelope(epoch, 0), id };
+        Ok(client(channel).payload_set(request).await?.into_inner())
+    }
+
+    /// Requests the capture that another agent has of a payload; `None` if it has none.
+    ///
+    /// # Errors
+    /// The other agent cannot be reached, or its answer is malformed.
+    pub async fn find_payload(
+        &self,
+        to: AgentId,
+        digest: &ContentDigest,
+    ) -> Result<Option<ContentRow>, Status> {
+        let (channel, epoch) = self.call_channel(to)?;
+        let digest = digest.to_vec().into();
+        let request = v1::FindPayloadRequest { envelope: self.envelope(epoch, 0), digest };
+        let response = client(channel).find_payload(request).await?;
+        Ok(payloads::capture_from_wire(response.into_inner())?)
     }
 
     fn envelope(&self, epoch: u64, id: u64) -> Option<v1::Envelope> {

@@ -12,6 +12,7 @@
 //! waits until its first page has been ([`First`]).
 
 use super::known::KnownPayloads;
+use super::payloads::PeerPayloads;
 use crate::messages::OldestOriginal;
 use crate::storage::values::ContentRow;
 use crate::storage::{Database, DiskError};
@@ -31,6 +32,7 @@ pub struct Duplicates {
     on_their_way: DashMap<ContentDigest, (ContentRow, HandedOver), foldhash::fast::RandomState>,
     oldest_original: OldestOriginal,
     known: KnownPayloads,
+    peers: Option<Arc<PeerPayloads>>,
 }
 
 /// Result of a look-up of a payload.
@@ -69,13 +71,36 @@ impl Duplicates {
     #[must_use]
     pub fn new(disk: Arc<Database>) -> Self {
         let (on_their_way, oldest_original, known) = <_>::default();
-        Self { disk, on_their_way, oldest_original, known }
+        Self { disk, on_their_way, oldest_original, known, peers: None }
     }
 
     /// Adds payloads of earlier crawls.
     #[must_use]
     pub fn with_known(self, known: KnownPayloads) -> Self {
         Self { known, ..self }
+    }
+
+    /// Adds payloads of other agents.
+    #[must_use]
+    pub fn with_peers(self, peers: Option<Arc<PeerPayloads>>) -> Self {
+        Self { peers, ..self }
+    }
+
+    /// Returns payloads of other agents; `None` if pages do not refer to them.
+    pub const fn peers(&self) -> Option<&Arc<PeerPayloads>> {
+        self.peers.as_ref()
+    }
+
+    /// Returns true if a page of this agent has the payload, or is about to have it.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn has(&self, digest: &ContentDigest) -> Result<bool, DiskError> {
+        if self.on_their_way.contains_key(digest) {
+            return Ok(true);
+        }
+        let row: Option<ContentRow> = self.disk.row(digest)?;
+        Ok(row.is_some_and(|row| self.oldest_original.permits(row.at)))
     }
 
     /// Returns the capture of an earlier crawl with this payload.

@@ -9,6 +9,7 @@ use crate::messages::{
     ChangeSignal, FetchOutcome, Fetched, Found, LinkKind, PageEnd, Response, Revisit, RevisitData,
     SignalSource, WarcRecord,
 };
+use crate::storage::values::ContentRow;
 use arc_swap::ArcSwap;
 use crivello_archive::{
     Capture, CaptureNotes, Digests, OriginalCapture, RecordBuilder, RevisitReason,
@@ -22,6 +23,7 @@ use crivello_common::identity::KeyedHasher;
 use crivello_common::robots::{Rules, TDM_FILE};
 use crivello_common::signals::PageSignals;
 use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
 use crivello_html::{
     ExtractedLink, Language, LinkDates, LinkSource, ListSummary, ParseInput, ParsedPage, Parser,
 };
@@ -158,6 +160,12 @@ impl ResponseProcessor {
         self.parser.collect_main_text(need_main_text(live));
     }
 
+    /// Looks up the payload of a result among those of other agents. Returns the agents that are to be asked for it before
+    /// it is processed.
+    pub fn look_up(&self, fetched: &mut Fetched) -> Vec<AgentId> {
+        self.originals.look_up(fetched)
+    }
+
     /// Processes a result.
     pub fn process(&mut self, fetched: &Fetched) -> Processed {
         match &fetched.outcome {
@@ -215,7 +223,7 @@ impl ResponseProcessor {
         near.add_to(&mut notes);
         let identity = near.identity.take();
         let identity = identity.unwrap_or_else(|| self.originals.identify(fetched, response));
-        let Identity { digest, original, is_known, first } = identity;
+        let Identity { digest, original, is_elsewhere, first } = identity;
         let reason = RevisitReason::SamePayload;
         let original_capture =
             original.as_ref().map(|o| OriginalCapture { url: &o.url, at: o.at, reason });
@@ -229,8 +237,15 @@ impl ResponseProcessor {
             duplicate: original.is_some(),
             truncated: response.truncated.is_some(),
         };
-        // The periods of this archive keep nothing for a capture of another one.
-        let original = original.filter(|_| !is_known).map(|original| original.at);
+        // The periods of this archive keep nothing for a capture of another one. A page whose last capture is with another
+        // agent stays a copy of it.
+        let revisit = fetched.row.as_ref().and_then(|row| row.revisit.as_ref());
+        let last = revisit.and_then(|revisit| revisit.capture).map(|last| last.at);
+        let is_last = |original: &ContentRow| {
+            last == Some(original.at) && *original.url == *fetched.url.as_str()
+        };
+        let original = original.filter(|original| !is_elsewhere || is_last(original));
+        let original = original.map(|original| original.at);
         Processed {
             end,
             records,

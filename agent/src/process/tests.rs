@@ -97,6 +97,7 @@ fn process_on(
         handed_out: HandedOut::default(),
         signals: robots.and_then(|rules| rules.signals().cloned()),
         traced: None,
+        payload: None,
     })
 }
 

@@ -15,7 +15,7 @@ pub struct Measurements {
     pub commit: Histogram,
     /// Time to sync the state's log.
     pub state_sync: Histogram,
-    /// Time from the end of a request until a parser receives its result.
+    /// Time from the end of a request until a parser processes its result; other agents may be asked in it.
     pub parser_wait: Histogram,
     /// Time from the first message of a commit until the commit begins.
     pub commit_wait: Histogram,
@@ -35,8 +35,35 @@ pub struct Measurements {
     pub index_failures: AtomicU64,
     /// Damaged places of archive files that the index leaves out.
     pub index_damage: AtomicU64,
+    /// Payloads that other agents have archived.
+    pub payloads: PayloadCounts,
     /// Groups handed off to their owners.
     pub groups_out: AtomicU64,
     /// Groups received with all their rows.
     pub groups_in: AtomicU64,
+}
+
+/// Counts of payloads that other agents have archived (`store.peer-revisits`).
+#[derive(Debug, Default)]
+pub struct PayloadCounts {
+    /// Questions to which an agent had the payload.
+    pub found: AtomicU64,
+    /// Questions to which no agent had the payload, though its set did.
+    pub false_positives: AtomicU64,
+    /// Questions without an answer.
+    pub failed: AtomicU64,
+    /// Digests in the sets of this agent.
+    pub own_digests: AtomicU64,
+    /// Bytes of these sets.
+    pub own_bytes: AtomicU64,
+    /// Digests of this agent for which there was no room.
+    pub own_left_out: AtomicU64,
+    /// Digests in the sets of other agents.
+    pub peer_digests: AtomicU64,
+    /// Bytes of these sets.
+    pub peer_bytes: AtomicU64,
+    /// Digests of other agents for which there is no room.
+    pub peer_left_out: AtomicU64,
+    /// Sets of other agents that were damaged.
+    pub damaged: AtomicU64,
 }

@@ -193,6 +193,7 @@ mod tests {
             handed_out,
             signals: None,
             traced: None,
+            payload: None,
         }
     }
 

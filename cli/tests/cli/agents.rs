@@ -8,10 +8,12 @@ use crivello_agent::api::{
 };
 use crivello_agent::messages::{Ack, ArchivedPages, RobotsOutcome};
 use crivello_agent::peers::{
-    Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer, PeerTrust,
+    Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer, PeerTrust, PublishedSet,
 };
 use crivello_agent::storage::ranks::RankStore;
+use crivello_agent::storage::values::ContentRow;
 use crivello_common::discard::Discard;
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, LostArchive};
@@ -29,6 +31,7 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
+use tonic::codegen::Bytes;
 use tonic::service::Routes;
 use tonic::transport::Channel;
 
@@ -127,6 +130,15 @@ impl PeerHandler for NoPeers {
         None
     }
 
+    fn payload_sets(&self) -> Vec<PublishedSet> {
+        Vec::new()
+    }
+
+    fn payload_set(&self, _: u64) -> Option<Bytes> {
+        None
+    }
+
+    fn find_payload(&self, _: ContentDigest, _: oneshot::Sender<Option<ContentRow>>) {}
     fn renew_peer_lease(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
 }
 

@@ -3,7 +3,7 @@
 use super::blocks::HostName;
 use super::choices::{AssignBy, SieveKind};
 use super::error::{ConfigError, ConfigErrors};
-use super::settings::{Live, Settings, TABLE};
+use super::settings::{Archive, Live, Settings, TABLE};
 use super::table::kebab;
 use super::value::Value;
 
@@ -60,6 +60,7 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
         signature(settings),
         domain_limit(settings, "limits.pages-per-domain-max", limits.pages_per_domain_max),
         domain_limit(settings, "limits.hosts-per-domain-max", limits.hosts_per_domain_max),
+        peer_revisits(settings),
         ordered!(settings, live.recrawl, interval_min <= interval_max),
         once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
         once("politeness.robots-exempt", politeness.robots_exempt.iter().map(|e| e.host.as_str())),
@@ -78,6 +79,23 @@ fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(S
         let why = "cannot be enforced while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
         (key.to_owned(), why.to_owned())
     })
+}
+
+/// Rejects revisits of other agents' captures where these agents delete captures, because none knows who refers to its
+/// own; and where exact duplicates are archived in full.
+fn peer_revisits(settings: &Settings) -> Option<(String, String)> {
+    let (store, archive) = (&settings.fixed.store, &settings.live.archive);
+    if !store.peer_revisits {
+        return None;
+    }
+    let why = if *archive != Archive::default() {
+        "cannot be used with archive.keep-age or archive.keep-size: an agent would delete captures to which others refer"
+    } else if !store.revisits {
+        "needs store.revisits, which is false"
+    } else {
+        return None;
+    };
+    Some(("store.peer-revisits".to_owned(), format!("{why}; write false")))
 }
 
 /// Checks that a key and the place of its public half are given together.

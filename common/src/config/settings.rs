@@ -385,6 +385,10 @@ settings! {
         outlinks: bool = false;
         /// Write exact duplicates as `revisit` records.
         revisits: bool = true;
+        /// In a cluster, write pages whose payload another agent has archived as `revisit` records of its capture
+        /// (docs/operating.md). Such a page has no payload any more if the archive of that agent is lost. Not
+        /// possible with `archive.keep-age` and `archive.keep-size`.
+        peer_revisits: bool = false;
         /// CDXJ indexes of earlier crawls (docs/known.md): a page whose payload one of them lists is written as a
         /// `revisit` record of that capture. In a cluster each agent has them at these paths.
         known: Vec<String> = Vec::new(), must names::files;
@@ -428,6 +432,13 @@ settings! {
         /// Maximum size of a file of ranks of hosts (`links.host-ranks`): 4.4 bytes a host. It is held in memory, and
         /// a new one beside it while it is received.
         ranks_memory: ByteSize = ByteSize::mib(64), must between(ByteSize::kib(4), ByteSize::gib(4));
+        /// Maximum memory of the digests of payloads that other agents have archived, with `store.peer-revisits`: each
+        /// agent has an equal part, and the own ones as much as all of them. A digest takes about 2.5 bytes. Payloads
+        /// that find no room are archived again by other agents.
+        digests_memory: ByteSize = ByteSize::mib(256),
+            must between(ByteSize::kib(4), ByteSize::gib(1024));
+        /// Time between two exchanges of these digests.
+        digests_interval: Duration = secs(60), must between(Duration::from_millis(100), DAY);
         /// Block cache of RocksDB.
         block_cache: ByteSize = ByteSize::mib(64), must at_least(ByteSize::mib(1));
         /// Write buffers of RocksDB in total.

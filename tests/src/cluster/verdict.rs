@@ -83,16 +83,22 @@ impl Cluster {
 
     /// Returns how often each page is archived, over all agents, and validates each archive.
     fn archived(&self) -> BTreeMap<String, u64> {
-        let mut archived = BTreeMap::new();
+        let mut archives = Vec::new();
         for (name, agent) in &self.agents {
             if self.lost.contains(name) && agent.process.is_none() && !self.disk(name).exists() {
                 continue;
             }
             assert!(agent.in_order, "{name} did not end orderly, so its archive cannot be read");
-            let archive = Archive::read(&self.disk(name));
-            for page in archive.captures().filter(|record| !record.is_robots()) {
-                *archived.entry(page.url().to_owned()).or_default() += 1;
-            }
+            archives.push(Archive::read_part(&self.disk(name)));
+        }
+        // Only with that setting may a revisit refer to the archive of another agent.
+        let has_peers = self.settings.iter().any(|setting| setting == "store.peer-revisits=true");
+        let others = if has_peers { &archives[..] } else { &[] };
+        archives.iter().for_each(|archive| archive.check_originals(others));
+        let mut archived = BTreeMap::new();
+        let pages = archives.iter().flat_map(Archive::captures);
+        for page in pages.filter(|record| !record.is_robots()) {
+            *archived.entry(page.url().to_owned()).or_default() += 1;
         }
         archived
     }

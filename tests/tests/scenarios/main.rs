@@ -39,6 +39,7 @@ mod near_crawl;
 mod open_files;
 mod other_archives;
 mod packages;
+mod peer_payloads;
 mod politeness;
 mod power_cut;
 mod private_addresses;

@@ -27,6 +27,7 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
         ),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
+        payloads: None,
         near: Arc::new(NearIndex::open(disk.clone(), 4, dir.join("warc")).unwrap()),
         uploaded: Vec::new(),
         disk,

@@ -3,9 +3,11 @@
 use crate::messages::{Ack, RobotsOutcome};
 use crate::peers::{
     Body, ExtraServices, LeaseBatch, Outgoing, PacketOrigin, PeerEvent, PeerHandler, PeerServer,
-    PeerTrust,
+    PeerTrust, PublishedSet,
 };
+use crate::storage::values::ContentRow;
 use bytes::Bytes;
+use crivello_common::hash::ContentDigest;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
@@ -39,6 +41,10 @@ pub struct Inbox {
     pub robots: Mutex<Vec<(CrawlUrl, RobotsOutcome)>>,
     /// Files of ranks by digest.
     pub ranks: Mutex<HashMap<String, PathBuf>>,
+    /// Sets of payloads by id.
+    pub sets: Mutex<HashMap<u64, Bytes>>,
+    /// Captures by the first byte of their digest.
+    pub captures: Mutex<HashMap<u8, ContentRow>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
     pub held: Mutex<Vec<oneshot::Sender<Ack>>>,
@@ -82,6 +88,24 @@ impl PeerHandler for Inbox {
 
     fn host_ranks(&self, digest: &str) -> Option<PathBuf> {
         self.ranks.lock().get(digest).cloned()
+    }
+
+    fn payload_sets(&self) -> Vec<PublishedSet> {
+        let sets = self.sets.lock();
+        let set =
+            |(id, set): (&u64, &Bytes)| PublishedSet { id: *id, n: 1, length: set.len() as u64 };
+        sets.iter().map(set).collect()
+    }
+
+    fn payload_set(&self, id: u64) -> Option<Bytes> {
+        self.sets.lock().get(&id).cloned()
+    }
+
+    fn find_payload(&self, digest: ContentDigest, capture: oneshot::Sender<Option<ContentRow>>) {
+        // The request for an unknown payload is dropped.
+        if let Some(row) = self.captures.lock().get(&digest[0]) {
+            let _ = capture.send(Some(row.clone()));
+        }
     }
 
     fn renew_peer_lease(&self, _: AgentId, _: u64, ack: oneshot::Sender<Ack>) {

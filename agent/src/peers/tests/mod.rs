@@ -3,6 +3,7 @@
 mod delivery;
 mod ip_leases;
 mod kit;
+mod payloads;
 mod ranks;
 mod refusals;
 mod robots;

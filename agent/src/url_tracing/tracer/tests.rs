@@ -26,6 +26,7 @@ fn fetched(path: &str, outcome: FetchOutcome, took: Duration) -> Fetched {
         handed_out: HandedOut::default(),
         signals: None,
         traced: None,
+        payload: None,
     }
 }
 

@@ -153,6 +153,26 @@ fn each_bound_and_relation_is_checked() {
 }
 
 #[test]
+fn revisits_of_other_agents_need_archives_that_are_kept() {
+    let problem = |arguments: &[&str]| {
+        let mut raw = RawSettings::default();
+        let peers = ["identity.contact=you@example.com", "store.peer-revisits=true"];
+        peers.iter().chain(arguments).for_each(|argument| raw.set(argument).unwrap());
+        raw.check().err().map_or_else(String::new, |error| error.to_string())
+    };
+    assert_eq!(problem(&[]), "");
+    for arguments in [&["archive.keep-age=30d"][..], &["archive.keep-size=1GiB"]] {
+        let text = problem(arguments);
+        assert!(
+            text.contains("store.peer-revisits: cannot be used with archive.keep-age"),
+            "{text}"
+        );
+    }
+    let text = problem(&["store.revisits=false"]);
+    assert!(text.contains("store.peer-revisits: needs store.revisits"), "{text}");
+}
+
+#[test]
 fn a_limit_per_domain_needs_domains() {
     let problems = |arguments: &[&str]| {
         let mut raw = RawSettings::default();

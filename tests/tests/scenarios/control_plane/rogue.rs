@@ -95,6 +95,31 @@ impl Forger {
 impl Peer for Forger {
     type SendStream = BoxStream<'static, Result<v1::Acknowledgement, Status>>;
     type HostRanksStream = BoxStream<'static, Result<v1::HostRanksResponse, Status>>;
+    type PayloadSetStream = BoxStream<'static, Result<v1::PayloadSetResponse, Status>>;
+
+    async fn payload_sets(
+        &self,
+        _: Request<v1::PayloadSetsRequest>,
+    ) -> Result<Response<v1::PayloadSetsResponse>, Status> {
+        let sets = vec![v1::PayloadSetSummary { id: 1, digests: u64::MAX, length: 3 }];
+        Ok(Response::new(v1::PayloadSetsResponse { sets }))
+    }
+
+    async fn payload_set(
+        &self,
+        _: Request<v1::PayloadSetRequest>,
+    ) -> Result<Response<Self::PayloadSetStream>, Status> {
+        let forged = v1::PayloadSetResponse { bytes: "abcdef".into() };
+        Ok(Response::new(futures_util::stream::iter([Ok(forged)]).boxed()))
+    }
+
+    async fn find_payload(
+        &self,
+        _: Request<v1::FindPayloadRequest>,
+    ) -> Result<Response<v1::FindPayloadResponse>, Status> {
+        let capture = Some(v1::PayloadCapture { url: "http://forged.test/".to_owned(), at: 1 });
+        Ok(Response::new(v1::FindPayloadResponse { capture }))
+    }
 
     async fn host_ranks(
         &self,

@@ -74,6 +74,53 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     counter("crivello_archive_files_deleted_total", "files")
         .help("Archive files deleted by archive.keep-age or archive.keep-size, in this run")
         .read(|r, s| s.one(r.shared.measured.archive_files_deleted.load(Relaxed))),
+    gauge("crivello_payload_digests", "payloads")
+        .labels(&["of"])
+        .help(
+            "Payloads in the sets of this agent (own) and of other agents (peers), with \
+             store.peer-revisits",
+        )
+        .read(|r, s| {
+            let counts = &r.shared.measured.payloads;
+            let (own, peers) = (&counts.own_digests, &counts.peer_digests);
+            s.each([("own", own.load(Relaxed)), ("peers", peers.load(Relaxed))]);
+        }),
+    gauge("crivello_payload_digest_bytes", "bytes")
+        .labels(&["of"])
+        .help("Memory of these sets")
+        .read(|r, s| {
+            let counts = &r.shared.measured.payloads;
+            let (own, peers) = (&counts.own_bytes, &counts.peer_bytes);
+            s.each([("own", own.load(Relaxed)), ("peers", peers.load(Relaxed))]);
+        }),
+    gauge("crivello_payload_digests_left_out", "payloads")
+        .labels(&["of"])
+        .help(
+            "Payloads that are in no set because state.digests-memory is too small: other agents \
+             archive them again",
+        )
+        .read(|r, s| {
+            let counts = &r.shared.measured.payloads;
+            let (own, peers) = (&counts.own_left_out, &counts.peer_left_out);
+            s.each([("own", own.load(Relaxed)), ("peers", peers.load(Relaxed))]);
+        }),
+    counter("crivello_payload_sets_damaged_total", "sets")
+        .help("Sets of other agents that were damaged and are not used, in this run")
+        .read(|r, s| s.one(r.shared.measured.payloads.damaged.load(Relaxed))),
+    counter("crivello_payload_questions_total", "pages")
+        .labels(&["result"])
+        .help(
+            "Pages whose payload another agent may have, by what it answered: found, \
+             false-positive, failed",
+        )
+        .read(|r, s| {
+            let counts = &r.shared.measured.payloads;
+            s.each([
+                ("found", counts.found.load(Relaxed)),
+                ("false-positive", counts.false_positives.load(Relaxed)),
+                ("failed", counts.failed.load(Relaxed)),
+            ]);
+        }),
     gauge("crivello_index_pages", "pages")
         .help("Pages that can be searched, after the last update in this run")
         .read(|r, s| s.one(r.shared.measured.indexed_pages.load(Relaxed))),
