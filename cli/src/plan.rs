@@ -4,19 +4,18 @@ use crate::args::{CrawlArgs, SettingsArgs};
 use crate::cluster::secret_in;
 use crate::exit::{CliError, usage};
 use crate::http::{Meters, MetricsEndpoint};
-use crate::local_cluster;
+use crate::local_cluster::dirs;
 use crate::otlp::collector;
 use crate::report_file::ReportFile;
-use crate::seeds;
+use crate::seeds::{self, SeedSources};
 use anyhow::anyhow;
 use crivello_agent::Otlp;
 use crivello_common::config::{
     NEW_SETTINGS_FILE, RawSettings, SETTINGS_FILE, Settings, TypedSettings,
 };
 use crivello_coordinator::{STATE_FILE, StoredSettings, stored_settings};
-use std::fs::{self, File};
-use std::io::{self, BufReader};
-use std::os::fd::AsFd;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A crawl that can be started or resumed.
@@ -41,26 +40,6 @@ pub struct Plan {
     pub meters: Meters,
     /// True if only warnings and errors are shown.
     pub quiet: bool,
-}
-
-/// Sources of seeds: opened, not yet read.
-#[derive(Default)]
-pub struct SeedSources {
-    /// Arguments.
-    pub urls: Vec<String>,
-    /// File or standard input.
-    pub file: Option<SeedInput>,
-}
-
-/// An open file of seeds, or standard input.
-#[derive(Debug)]
-pub struct SeedInput {
-    /// Name in messages.
-    pub name: String,
-    /// Value of `--seeds`.
-    pub path: PathBuf,
-    /// Open file.
-    pub reader: BufReader<File>,
 }
 
 impl Plan {
@@ -88,7 +67,7 @@ impl Plan {
         }
         let report = ReportFile::from_arg(args.report.as_deref(), &args.out)?;
         let seeds = SeedSources {
-            file: args.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
+            file: args.seeds.map(|path| seeds::open("--seeds", path)).transpose()?,
             urls: args.urls,
         };
         let otlp = collector(&args.traces)?;
@@ -104,12 +83,12 @@ pub type Stored = (String, StoredSettings);
 /// Returns the settings of the crawl by `agents` agents in `out`; `None` if there is no crawl.
 fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
     let wrong = |why: String| usage!("--out {}: {why}", out.display());
-    match (local_cluster::agents_in(out), agents) {
+    match (dirs::agents_in(out), agents) {
         (Some(there), 1) => Err(wrong(format!("a crawl by {there} agents: give --agents {there}"))),
         (Some(there), n) if n < there => Err(wrong(format!(
             "a crawl by {there} agents, which cannot be resumed with {n}: give --agents {there}"
         ))),
-        (Some(_), _) => stored_by_coordinator(&out.join(local_cluster::COORDINATOR)),
+        (Some(_), _) => stored_by_coordinator(&out.join(dirs::COORDINATOR)),
         (None, 1) => stored_by_agent(out),
         (None, _) if is_crawl(out)? => Err(wrong("a crawl by one agent: omit --agents".to_owned())),
         (None, _) => Ok(None),
@@ -209,27 +188,6 @@ fn read_given(file: &Path) -> Result<(String, String), CliError> {
     match fs::read_to_string(file) {
         Ok(text) => Ok((name, text)),
         Err(error) => Err(usage!("--config {name}: {error}")),
-    }
-}
-
-/// Opens a file of seeds; `-` is standard input.
-///
-/// # Errors
-/// Returns a usage error, which names `flag`, if the file cannot be opened.
-pub fn open_seeds(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
-    if path.as_os_str() == "-" {
-        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
-        let reader = BufReader::new(stdin.into());
-        return Ok(SeedInput { name: "standard input".to_owned(), path, reader });
-    }
-    let name = path.display().to_string();
-    let opened = File::open(&path).and_then(|file| match file.metadata()?.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => Ok(file),
-    });
-    match opened {
-        Ok(file) => Ok(SeedInput { name, path, reader: BufReader::new(file) }),
-        Err(error) => Err(usage!("{flag} {name}: {error}")),
     }
 }
 

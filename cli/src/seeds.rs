@@ -1,7 +1,8 @@
 //! Seeds: first the arguments, then a file that is read as needed. Lines that are not URLs are
 //! reported and counted, and reading continues.
 
-use crate::{plan, screen};
+use crate::exit::{CliError, usage};
+use crate::screen;
 use crivello_agent::Seed;
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
@@ -10,6 +11,8 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::iter::Enumerate;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, vec};
@@ -96,6 +99,47 @@ impl SeedErrors {
     }
 }
 
+/// Sources of seeds: opened, not yet read.
+#[derive(Default)]
+pub struct SeedSources {
+    /// Arguments.
+    pub urls: Vec<String>,
+    /// File or standard input.
+    pub file: Option<SeedInput>,
+}
+
+/// An open file of seeds, or standard input.
+#[derive(Debug)]
+pub struct SeedInput {
+    /// Name in messages.
+    pub name: String,
+    /// Value of `--seeds`.
+    pub path: PathBuf,
+    /// Open file.
+    pub reader: BufReader<File>,
+}
+
+/// Opens a file of seeds; `-` is standard input.
+///
+/// # Errors
+/// Returns a usage error, which names `flag`, if the file cannot be opened.
+pub fn open(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
+    if path.as_os_str() == "-" {
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        let reader = BufReader::new(stdin.into());
+        return Ok(SeedInput { name: "standard input".to_owned(), path, reader });
+    }
+    let name = path.display().to_string();
+    let opened = File::open(&path).and_then(|file| match file.metadata()?.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => Ok(file),
+    });
+    match opened {
+        Ok(file) => Ok(SeedInput { name, path, reader: BufReader::new(file) }),
+        Err(error) => Err(usage!("{flag} {name}: {error}")),
+    }
+}
+
 /// Checks that at least one argument is a seed.
 ///
 /// # Errors
@@ -122,11 +166,7 @@ pub struct SeedIter {
 
 impl SeedIter {
     /// Reads the arguments, then the file. `stop` ends the iteration early.
-    pub fn new(
-        sources: plan::SeedSources,
-        stop: CancellationToken,
-        seed_errors: SeedErrors,
-    ) -> Self {
+    pub fn new(sources: SeedSources, stop: CancellationToken, seed_errors: SeedErrors) -> Self {
         let file = sources
             .file
             .map(|file| SeedFile::new(file.reader, file.name, stop.clone(), seed_errors.clone()));
@@ -377,7 +417,7 @@ mod tests {
     #[test]
     fn a_signal_cuts_the_seeds() {
         let stop = CancellationToken::new();
-        let sources = plan::SeedSources { urls: vec!["http://a/".to_owned(); 2], file: None };
+        let sources = SeedSources { urls: vec!["http://a/".to_owned(); 2], file: None };
         let mut seeds = SeedIter::new(sources, stop.clone(), SeedErrors::default());
         assert!(matches!(seeds.next(), Some(Seed::Url(_))));
         stop.cancel();

@@ -1,7 +1,9 @@
 //! Arguments of the subcommands that run, query and steer a cluster.
 
+use super::connection::{ConnectArgs, CoordinatorUrl, NodeArgs, TokenArgs};
+use super::settings::SettingsArgs;
 use super::tail::TailArgs;
-use super::{SettingsArgs, TracesArgs};
+use super::traces::TracesArgs;
 use clap::Subcommand;
 use crivello_common::view::WEIGHT_MAX;
 use std::net::SocketAddr;
@@ -77,7 +79,7 @@ pub enum ClusterCommand {
     /// Change the log filter of running processes until they end.
     LogLevel(LogLevelArgs),
     /// Make all agents save their state and exit.
-    Stop(CoordinatorUrl),
+    Stop(ConnectArgs),
 }
 
 /// Arguments of [`ClusterCommand::Coordinator`].
@@ -160,14 +162,9 @@ pub struct HttpArgs {
 /// Arguments of [`Command::Agent`](super::Command::Agent).
 #[derive(Debug, clap::Args)]
 pub struct JoinArgs {
-    /// URL of the coordinator, or those of several, separated by commas. https:// needs the TLS files.
-    #[arg(
-        long = "coordinator",
-        value_name = "URL",
-        env = "CRIVELLO_COORDINATOR",
-        default_value = "http://127.0.0.1:7070"
-    )]
-    pub coordinator: String,
+    /// Coordinator.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
     /// TLS, node secret and deny list, for the coordinator and the other agents.
     #[command(flatten)]
     pub node: NodeArgs,
@@ -217,31 +214,6 @@ pub struct JoinArgs {
     pub quiet: bool,
 }
 
-/// Credentials between the nodes of a cluster.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct NodeArgs {
-    /// TLS.
-    #[command(flatten)]
-    pub tls: TlsArgs,
-    /// File with the node secret in its first line. Coordinator and agents have the same one; it is
-    /// not the token of people (see `crivello token`). The file is read again when it changes.
-    #[arg(long, value_name = "FILE", env = "CRIVELLO_NODE_SECRET_FILE")]
-    pub node_secret_file: Option<PathBuf>,
-    /// File with nodes that are refused at once, one a line: ids of agents, or SHA-256 of the public
-    /// keys of certificates. The file is read again when it changes.
-    #[arg(long, value_name = "FILE", env = "CRIVELLO_DENY_FILE")]
-    pub deny_file: Option<PathBuf>,
-}
-
-/// The token of people.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct TokenArgs {
-    /// File with the token of people in its first line, for the coordinator and for commands (see
-    /// `crivello token`). Agents need no token. The file is read again when it changes.
-    #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
-    pub token_file: Option<PathBuf>,
-}
-
 /// TLS of `--http`: both files, or none. Files that change are read again.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct HttpsArgs {
@@ -253,39 +225,6 @@ pub struct HttpsArgs {
     pub http_key: Option<PathBuf>,
 }
 
-/// Mutual TLS: all three files, or none. Files that change are read again.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct TlsArgs {
-    /// Certificate of this process, as PEM. With TLS both sides present one.
-    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"])]
-    pub tls_cert: Option<PathBuf>,
-    /// Private key of --tls-cert, as PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// CA certificate that signs the certificates of the cluster, as PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_ca: Option<PathBuf>,
-}
-
-/// Coordinator of the crawl, and the credentials to connect with.
-#[derive(Debug, clap::Args)]
-pub struct CoordinatorUrl {
-    /// URL of the coordinator, or those of several, separated by commas. https:// needs the TLS files.
-    #[arg(
-        long = "coordinator",
-        value_name = "URL",
-        env = "CRIVELLO_COORDINATOR",
-        default_value = "http://127.0.0.1:7070"
-    )]
-    pub url: String,
-    /// TLS.
-    #[command(flatten)]
-    pub tls: TlsArgs,
-    /// Token.
-    #[command(flatten)]
-    pub token: TokenArgs,
-}
-
 /// Arguments of [`ClusterCommand::Agents`] and [`ClusterCommand::Status`].
 #[derive(Debug, clap::Args)]
 pub struct AgentsArgs {
@@ -294,7 +233,7 @@ pub struct AgentsArgs {
     pub json: bool,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Recrawl`].
@@ -306,7 +245,7 @@ pub struct RecrawlArgs {
     pub pages: Vec<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Seed`].
@@ -318,7 +257,7 @@ pub struct SeedArgs {
     pub seeds: Vec<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Why`].
@@ -335,7 +274,7 @@ pub struct WhyArgs {
     pub out: Option<PathBuf>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Wait`].
@@ -346,7 +285,7 @@ pub struct WaitArgs {
     pub timeout: Option<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Remove`].
@@ -420,7 +359,7 @@ pub struct AcceptCertificateArgs {
     pub certificate: String,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::AcceptCoordinatorKey`].
@@ -442,7 +381,7 @@ pub struct AgentArgs {
     pub agent: String,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Set`].
@@ -462,7 +401,7 @@ pub struct SetArgs {
     pub unsets: Vec<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Settings`].
@@ -473,7 +412,7 @@ pub struct SettingsOfArgs {
     pub key: Option<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Block`] and [`ClusterCommand::Unblock`].
@@ -485,7 +424,7 @@ pub struct BlockArgs {
     pub what: Vec<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::Pause`] and [`ClusterCommand::Resume`].
@@ -496,7 +435,7 @@ pub struct PauseArgs {
     pub hosts: Vec<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of [`ClusterCommand::LogLevel`].
@@ -510,5 +449,5 @@ pub struct LogLevelArgs {
     pub agent: Option<String>,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }

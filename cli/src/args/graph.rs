@@ -1,6 +1,6 @@
 //! Arguments of `crivello graph`.
 
-use crate::cluster::CoordinatorUrl;
+use crate::connection::ConnectArgs;
 use clap::{Subcommand, ValueEnum};
 use crivello_common::units::ByteSize;
 use std::num::NonZeroUsize;
@@ -51,7 +51,7 @@ pub struct GraphBuildArgs {
     pub cluster: bool,
     /// Crawl of --cluster.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Where links are taken from.

@@ -2,6 +2,7 @@
 //! rest. They are a library so that man pages and completions can be generated without the program.
 
 pub mod cluster;
+pub mod connection;
 pub mod export;
 pub mod forget;
 pub mod graph;
@@ -11,7 +12,9 @@ pub mod near;
 pub mod policy;
 pub mod rank;
 pub mod search;
+mod settings;
 pub mod tail;
+mod traces;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -26,8 +29,10 @@ use near::NearArgs;
 use policy::PolicyArgs;
 use rank::RankCommand;
 use search::SearchArgs;
+pub use settings::SettingsArgs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+pub use traces::TracesArgs;
 
 /// Maximum number of agents in one process.
 const AGENTS_MAX: i64 = 64;
@@ -212,65 +217,6 @@ pub struct CrawlArgs {
     /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
-}
-
-/// Destination of traces.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct TracesArgs {
-    /// Send traces of sampled URLs to this collector (OTLP over gRPC). https:// uses TLS.
-    #[arg(long, value_name = "http[s]://HOST:PORT", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
-    pub otlp: Option<String>,
-    /// CA certificate of the collector, as PEM, instead of the CAs that the system trusts.
-    /// OTEL_EXPORTER_OTLP_CERTIFICATE sets it, too.
-    #[arg(long, value_name = "FILE", requires = "otlp")]
-    pub otlp_ca: Option<PathBuf>,
-}
-
-/// Settings that have a flag of their own, and `--config` and `--set` for all others.
-#[derive(Debug, Default, clap::Args)]
-pub struct SettingsArgs {
-    /// URL or e-mail address for site owners. Sent with every request. Required to start a crawl.
-    #[arg(long, value_name = "URL|EMAIL")]
-    pub contact: Option<String>,
-    /// Settings file (see `crivello config`).
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Change one setting by its name in the settings file: `fetch.visits-max=200`.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub sets: Vec<String>,
-    /// Maximum number of pages to fetch.
-    #[arg(long, value_name = "N")]
-    pub max_pages: Option<u64>,
-    /// Maximum number of links between a seed and a page.
-    #[arg(long, value_name = "D")]
-    pub max_depth: Option<u16>,
-    /// Maximum number of pages to fetch from one host.
-    #[arg(long, value_name = "N")]
-    pub max_pages_per_host: Option<u64>,
-    /// Delay from the end of a request to a host to the start of the next.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub delay: Option<String>,
-    /// Delay between two requests to one IP address.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub ip_delay: Option<String>,
-    /// Requests on one connection before the delay.
-    #[arg(long, value_name = "N")]
-    pub burst: Option<u32>,
-    /// DNS server to use instead of the system's.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub dns: Option<String>,
-    /// Allow visits to this private, loopback or link-local network. Can be repeated.
-    #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
-    pub allow_networks: Vec<String>,
-    /// CDXJ index of an earlier crawl: payloads that it lists are archived as revisits. Can be repeated.
-    #[arg(long, value_name = "FILE.cdxj", value_parser = NonEmptyStringValueParser::new())]
-    pub known: Vec<String>,
-    /// Use SHA-1 digests of --known, which others can forge.
-    #[arg(long)]
-    pub accept_sha1: bool,
-    /// Product name in the user agent, also matched in robots.txt.
-    #[arg(long, value_name = "NAME")]
-    pub user_agent_name: Option<String>,
 }
 
 /// Arguments of [`Command::Demo`].

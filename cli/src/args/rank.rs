@@ -1,6 +1,6 @@
 //! Arguments of `crivello rank`.
 
-use crate::cluster::CoordinatorUrl;
+use crate::connection::ConnectArgs;
 use crate::graph::LevelArgs;
 use clap::{Subcommand, ValueEnum};
 use crivello_common::units::ByteSize;
@@ -35,7 +35,7 @@ pub struct FeedArgs {
     pub file: PathBuf,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }
 
 /// Arguments of all ranks.
@@ -61,7 +61,7 @@ pub struct RankArgs {
     pub feed: bool,
     /// Crawl of --feed.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
     /// Maximum memory.
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     pub memory: ByteSize,

@@ -1,6 +1,6 @@
 //! Arguments of `crivello search`.
 
-use crate::cluster::CoordinatorUrl;
+use crate::connection::ConnectArgs;
 use std::path::PathBuf;
 
 /// Arguments of a search.
@@ -54,5 +54,5 @@ pub struct SearchArgs {
     pub cluster: bool,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }

@@ -1,6 +1,6 @@
 //! Arguments of `crivello tail`.
 
-use crate::cluster::CoordinatorUrl;
+use crate::connection::ConnectArgs;
 use std::path::PathBuf;
 
 /// Arguments of [`ClusterCommand::Tail`](crate::cluster::ClusterCommand::Tail).
@@ -26,5 +26,5 @@ pub struct TailArgs {
     pub no_follow: bool,
     /// Crawl.
     #[command(flatten)]
-    pub coordinator: CoordinatorUrl,
+    pub coordinator: ConnectArgs,
 }

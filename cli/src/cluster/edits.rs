@@ -2,7 +2,7 @@
 
 use super::statuses::{AgentStatuses, query_statuses};
 use super::{CoordinatorApi, connect, list};
-use crate::args::cluster::CoordinatorUrl;
+use crate::args::connection::ConnectArgs;
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
@@ -40,7 +40,7 @@ impl SettingsClient {
     ///
     /// # Errors
     /// Fails if the coordinator cannot be reached.
-    pub async fn connect_to(args: &CoordinatorUrl) -> Result<Self, CliError> {
+    pub async fn connect_to(args: &ConnectArgs) -> Result<Self, CliError> {
         let (client, credentials) = connect(args).await?;
         let agents = credentials.agent_clients(client.clone());
         let clock = Clock::start();

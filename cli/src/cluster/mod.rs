@@ -5,7 +5,7 @@ pub mod edits;
 pub mod seed_sender;
 pub mod statuses;
 
-use crate::args::cluster::{CoordinatorUrl, NodeArgs, TlsArgs, TokenArgs};
+use crate::args::connection::{ConnectArgs, NodeArgs, TlsArgs, TokenArgs};
 use crate::exit::{CliError, usage};
 use anyhow::{Context, anyhow};
 use crivello_proto::agents::Listing;
@@ -147,16 +147,17 @@ pub fn target(urls: &str, tls: Option<&Tls>) -> Result<DialTarget, CliError> {
 ///
 /// # Errors
 /// Same as [`target`]. Also fails if the coordinator cannot be reached.
-pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentials), CliError> {
+pub async fn connect(args: &ConnectArgs) -> Result<(CoordinatorApi, Credentials), CliError> {
     let credentials = credentials(&args.tls, &args.token)?;
-    let target = target(&args.url, credentials.tls.as_ref())?;
+    let target = target(&args.coordinator.url, credentials.tls.as_ref())?;
     credentials.tls.iter().for_each(Tls::watch);
     credentials.token.iter().for_each(LiveToken::watch);
     let mut attempts = 1..=target.n_addresses();
     loop {
-        let channel = dial::connect(&target, credentials.tls.as_ref())
-            .await
-            .with_context(|| format!("the coordinator at {} cannot be reached", args.url))?;
+        let channel =
+            dial::connect(&target, credentials.tls.as_ref()).await.with_context(|| {
+                format!("the coordinator at {} cannot be reached", args.coordinator.url)
+            })?;
         let client = client(channel, credentials.token.as_ref());
         // Of several coordinators, one may be suspended: it accepts connections and does not answer.
         attempts.next();

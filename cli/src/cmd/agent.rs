@@ -75,7 +75,7 @@ fn run_once(
     options.listen = crawl.address().unwrap_or(options.listen);
     let at = options.listen;
     let name = args.name.as_deref().unwrap_or("agent");
-    let title = format!("{name} at {at} of {}", args.coordinator);
+    let title = format!("{name} at {at} of {}", args.coordinator.url);
     if !args.quiet {
         screen::print_line(&format!("agent listening on {at}, saving to {}", args.data.display()));
     }
@@ -104,7 +104,7 @@ fn leave(crawl: &Crawl, drains: bool) {
 /// Checks the arguments without connecting.
 fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
     let auth = node_auth(&args.node)?;
-    target(&args.coordinator, auth.tls.as_ref())?;
+    target(&args.coordinator.url, auth.tls.as_ref())?;
     check_listen(args.listen, &auth, None, args.insecure)?;
     let token = secret_in(args.http_token_file.as_deref())?;
     let http = MetricsEndpoint::check(
@@ -132,7 +132,7 @@ fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
         check_name(name).map_err(|why| wrong("--name", name, why))?;
     }
     let options = JoinOptions {
-        coordinator: args.coordinator.clone(),
+        coordinator: args.coordinator.url.clone(),
         listen: args.listen,
         advertise: args.advertise.clone(),
         dir: args.data.clone(),

@@ -1,6 +1,7 @@
 //! `crivello drain`, `pause`, `resume`, `stop`: one request each.
 
-use crate::args::cluster::{AgentArgs, CoordinatorUrl, PauseArgs};
+use crate::args::cluster::{AgentArgs, PauseArgs};
+use crate::args::connection::ConnectArgs;
 use crate::cluster::connect;
 use crate::cluster::edits::{SettingsClient, edit};
 use crate::exit::{CliError, Exit};
@@ -39,7 +40,7 @@ pub async fn pause_or_resume(args: &PauseArgs, run: RunState) -> Result<Exit, Cl
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or cannot save the change.
-pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<Exit, CliError> {
+pub async fn set_run(at: &ConnectArgs, run: RunState) -> Result<Exit, CliError> {
     let (mut client, _) = connect(at).await?;
     client.set_run(v1::SetRunRequest { run: v1::RunState::from(run).into() }).await?;
     screen::print_line(match run {

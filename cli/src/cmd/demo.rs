@@ -5,7 +5,7 @@ use crate::args::{CrawlArgs, DemoArgs, SettingsArgs};
 use crate::exit::{CliError, Exit, usage};
 use crate::finish::{FinishOptions, finish};
 use crate::format;
-use crate::local_cluster::agents_in;
+use crate::local_cluster::dirs::agents_in;
 use crate::local_cluster::run_loop::{ClusterOutcome, run_loop};
 use crate::plan::Plan;
 use crate::screen;

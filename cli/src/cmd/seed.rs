@@ -1,11 +1,11 @@
 //! `crivello seed`: sends seeds to a crawl.
 
-use crate::args::cluster::{CoordinatorUrl, SeedArgs};
+use crate::args::cluster::SeedArgs;
+use crate::args::connection::ConnectArgs;
 use crate::cluster::seed_sender::{SeedProgress, SeedSender};
 use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit, usage};
-use crate::plan::{SeedInput, SeedSources, open_seeds};
-use crate::seeds::{self, SeedErrors, SeedIter};
+use crate::seeds::{self, SeedErrors, SeedInput, SeedIter, SeedSources};
 use crate::{format, screen, signals};
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ struct Words {
 /// As [`run`].
 pub async fn send(
     urls: Vec<String>,
-    coordinator: &CoordinatorUrl,
+    coordinator: &ConnectArgs,
     purpose: Purpose,
 ) -> Result<Exit, CliError> {
     let sources = if urls.is_empty() { SeedSources::default() } else { sources(urls)? };
@@ -87,7 +87,7 @@ fn sources(seeds: Vec<String>) -> Result<SeedSources, CliError> {
         } else if let Some(first) = &file {
             return Err(usage!("{text}: only one file can be given, and {} is one", first.name));
         } else {
-            file = Some(open_seeds("the file", PathBuf::from(text))?);
+            file = Some(seeds::open("the file", PathBuf::from(text))?);
         }
     }
     if file.is_none() {

@@ -3,7 +3,8 @@
 use crate::args::cluster::WhyArgs;
 use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
-use crate::{local_cluster, screen};
+use crate::local_cluster::dirs;
+use crate::screen;
 use anyhow::{Error, anyhow};
 use crivello_agent::api::Subject;
 use crivello_agent::{AgentError, explain_from_directory};
@@ -56,10 +57,10 @@ async fn from_agents(args: &WhyArgs, subject: &Subject) -> Result<Explanation, C
 /// Reads the directory of a stopped crawl: its own state, or the state of all its agents.
 fn from_directory(dir: &Path, subject: &Subject) -> Result<Explanation, CliError> {
     let agent = |name: &str| View::of_one(name).agents.remove(0);
-    let dirs: Vec<(Agent, _)> = match local_cluster::agents_in(dir) {
+    let dirs: Vec<(Agent, _)> = match dirs::agents_in(dir) {
         None => vec![(agent("alone"), dir.to_owned())],
         Some(n) => {
-            let names = (1..=n).map(|n| format!("agent-{n}"));
+            let names = (1..=n).map(dirs::agent);
             names.map(|name| (agent(&name), dir.join(&name))).collect()
         }
     };

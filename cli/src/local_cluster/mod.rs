@@ -9,6 +9,7 @@
 //! cluster.
 
 mod agent;
+pub mod dirs;
 pub mod run_loop;
 mod totals;
 
@@ -29,13 +30,12 @@ use crivello_agent::{AgentError, Otlp};
 use crivello_common::config::Settings;
 use crivello_common::runtime::{Token, open_files};
 use crivello_common::view::{AgentState, RunState};
-use crivello_coordinator::{Coordinator, Listen, STATE_FILE};
+use crivello_coordinator::{Coordinator, Listen};
 use crivello_proto::agents::AgentClients;
 use crivello_proto::auth::NodeAuth;
 use crivello_proto::v1::{self, Progress};
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -44,8 +44,6 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
 
-/// Name of the coordinator's directory.
-pub const COORDINATOR: &str = "coordinator";
 /// Interval between two rounds of the completion watch.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -65,21 +63,6 @@ pub struct LocalCluster {
     /// Collector of traces.
     otlp: Option<Otlp>,
     runtime: Runtime,
-}
-
-/// Returns the number of agents of the crawl in `dir`; `None` if it is not a crawl by several
-/// agents.
-pub fn agents_in(dir: &Path) -> Option<usize> {
-    if !dir.join(COORDINATOR).join(STATE_FILE).is_file() {
-        return None;
-    }
-    let entries = fs::read_dir(dir).ok()?.filter_map(Result::ok);
-    Some(entries.filter_map(|entry| number(&entry.file_name().into_string().ok()?)).count())
-}
-
-/// Returns the number in the name of an agent's directory.
-fn number(name: &str) -> Option<usize> {
-    name.strip_prefix("agent-")?.parse().ok().filter(|&n| n > 0)
 }
 
 impl LocalCluster {
@@ -105,7 +88,7 @@ impl LocalCluster {
         let secret = Token::generate().context("cannot get random bytes from the system")?;
         let auth = NodeAuth { secret: Some(secret.into()), ..NodeAuth::default() };
         let listen = Listen { at, auth: auth.clone(), token: None };
-        let (data, given) = (plan.out.join(COORDINATOR), plan.given.clone());
+        let (data, given) = (plan.out.join(dirs::COORDINATOR), plan.given.clone());
         let dashboard = match http {
             Some(http) => runtime.block_on(dashboard::open(http, None, false, &plan.meters))?,
             None => None,
@@ -162,7 +145,7 @@ impl LocalCluster {
     /// # Errors
     /// Fails if its thread cannot be started.
     pub fn add(&mut self) -> Result<String, CliError> {
-        let name = format!("agent-{}", self.agents.len() + 1);
+        let name = dirs::agent(self.agents.len() + 1);
         let dir = self.dir.join(&name);
         let telemetry = (self.meters.clone(), self.otlp.clone());
         let agent = LocalAgent::join(

@@ -3,8 +3,8 @@
 use super::blocks::HostName;
 use super::choices::{AssignBy, SieveKind};
 use super::error::{ConfigError, ConfigErrors};
+use super::key::kebab;
 use super::settings::{Archive, Live, Settings, TABLE};
-use super::table::kebab;
 use super::value::Value;
 
 /// Returns all errors in `settings`: the key and the message.

@@ -20,6 +20,7 @@ mod edit;
 mod error;
 mod fingerprint;
 mod host_scope;
+mod key;
 mod names;
 mod raw;
 mod records;

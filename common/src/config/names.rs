@@ -1,6 +1,5 @@
 //! Validation and normalization of texts in settings.
 
-use super::records::LinkRule;
 use crate::url::{CrawlUrl, has_labels};
 
 /// Checks contact information for the comment of the `User-Agent` header: a URL or e-mail address.
@@ -251,14 +250,6 @@ pub(super) fn interval(text: &str) -> Result<(), String> {
 /// Checks that a text is empty or an expression for the weight of a page.
 pub(super) fn weight(text: &str) -> Result<(), String> {
     crate::fields::recrawl::WeightRule::compile(text).map(drop)
-}
-
-/// Checks that a rule has at least one part.
-pub(super) fn some_part(rule: &LinkRule) -> Result<(), String> {
-    if *rule == LinkRule::default() {
-        return Err("an empty rule; set \"host-suffix\", \"path-prefix\" or \"regex\"".to_owned());
-    }
-    Ok(())
 }
 
 /// Checks that a reason is not empty.

@@ -1,9 +1,9 @@
 //! List entries with several parts, written as inline tables or as `[[section.list]]`.
 
 use super::bounds::CheckedEntry;
+use super::key::kebab;
 use super::names;
 use super::suggest::suggest;
-use super::table::kebab;
 use super::value::{TomlValue, Value, ValueError};
 use std::time::Duration;
 use toml::de::DeValue;
@@ -73,7 +73,7 @@ records! {
     /// An include or exclude rule. All parts that are set must match.
     #[derive(Clone, Debug, PartialEq, Default)]
     LinkRule, such as "{ host-suffix = \"example.com\", path-prefix = \"/docs/\", regex = \"[.]html$\" }",
-    whole names::some_part, {
+    whole some_part, {
         /// The host is this one or below it.
         host_suffix: Option<String>, via optional(names::suffix),
             sample [None, Some("example.com".to_owned())];
@@ -84,6 +84,14 @@ records! {
         regex: Option<String>, via optional(names::regex),
             sample [Some(r#"a\.b"'$"#.to_owned()), Some("none".to_owned())];
     }
+}
+
+/// Checks that a rule has at least one part.
+fn some_part(rule: &LinkRule) -> Result<(), String> {
+    if *rule == LinkRule::default() {
+        return Err("an empty rule; set \"host-suffix\", \"path-prefix\" or \"regex\"".to_owned());
+    }
+    Ok(())
 }
 
 fn refuse_unknown_parts<T: Value>(

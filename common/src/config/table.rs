@@ -1,5 +1,6 @@
 //! The rows of the settings table, and the macro that derives them and the structs from one list.
 
+use super::key::kebab;
 use super::settings::{Settings, TABLE};
 use super::value::{TomlValue, Value, ValueError};
 
@@ -66,11 +67,6 @@ impl Setting {
     pub(super) fn of(section: &'static Section) -> impl Iterator<Item = &'static Self> {
         TABLE.iter().filter(move |setting| setting.section == section.name)
     }
-}
-
-/// Converts the name of a field to the name of a setting.
-pub(super) fn kebab(field: &str) -> String {
-    field.replace('_', "-")
 }
 
 /// Sets a field from a file. Not inlined: one copy per type instead of per setting speeds up the

@@ -4,6 +4,7 @@
 //! (`mod.rs` with `pub use`) neither hides an import nor makes a cycle. Code under `cfg(test)` is
 //! ignored.
 
+use crate::manifest;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -123,6 +124,15 @@ impl Modules {
         &self.modules[module].file
     }
 
+    /// Returns the modules below each root file of the crate in this folder: its library and its programs.
+    pub fn of_crate(dir: &Path) -> Vec<Self> {
+        let manifest = manifest(&dir.join("Cargo.toml"));
+        let library = manifest.get("lib").and_then(|library| library.get("path")?.as_str());
+        let roots = BTreeSet::from(["src/lib.rs", "src/main.rs", library.unwrap_or("src/lib.rs")]);
+        let files = roots.into_iter().map(|file| dir.join(file));
+        files.filter(|file| file.exists()).map(|file| Self::read(&file)).collect()
+    }
+
     /// Returns the types that are `pub`, whatever the visibility of their modules, each with its
     /// module.
     pub fn public_types(&self) -> impl Iterator<Item = (&str, &ModulePath)> {
@@ -222,7 +232,12 @@ impl Module {
             Item::Fn(i) => (&i.sig.ident, None),
             Item::Macro(i) => match &i.ident {
                 Some(ident) => (ident, None),
-                None => return self.types.extend(types_of_macro(i.mac.tokens.clone())),
+                None => {
+                    let types = types_of_macro(i.mac.tokens.clone());
+                    self.items.extend(types.iter().cloned());
+                    self.types.extend(types);
+                    return;
+                }
             },
             _ => return,
         };
@@ -315,8 +330,9 @@ impl<'ast> Visit<'ast> for Module {
     }
 }
 
-/// Returns the public types that the call of a macro defines: items written out in it, and the sections of
-/// the table of settings (`live limits: Limits { … }`).
+/// Returns the public types that the call of a macro defines: items written out in it, the sections of
+/// the table of settings (`live limits: Limits { … }`) with the table itself, and the records of lists
+/// (`LinkRule, such as "…"`).
 fn types_of_macro(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<String> = tokens
         .into_iter()
@@ -330,11 +346,17 @@ fn types_of_macro(tokens: TokenStream) -> Vec<String> {
         ["pub", "struct" | "enum" | "union" | "trait" | "type", name] => Some((*name).to_owned()),
         _ => None,
     });
+    let records = texts.windows(4).filter_map(|window| match window {
+        [name, ",", "such", "as"] => Some((*name).to_owned()),
+        _ => None,
+    });
     let sections = texts.windows(5).filter_map(|window| match window {
         ["live" | "fixed", _, ":", name, "{}"] => Some((*name).to_owned()),
         _ => None,
     });
-    items.chain(sections).collect()
+    let sections: Vec<_> = sections.collect();
+    let table = (!sections.is_empty()).then(|| "TABLE".to_owned());
+    items.chain(records).chain(sections).chain(table).collect()
 }
 
 fn attributes(item: &Item) -> &[Attribute] {
@@ -409,6 +431,23 @@ mod tests {
         let expected =
             ["a > b", "a > b::inner", "a > c", "a > d", "c::below > a", "d > a", "d > c::below"];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn types_of_macros_are_found() {
+        let found = imports(&[
+            ("src/lib.rs", "mod settings; mod records; mod rows;"),
+            (
+                "src/settings.rs",
+                "use crate::records::Rule; settings! { live links: Links { a: Rule = 1; } }",
+            ),
+            (
+                "src/records.rs",
+                "use crate::rows::kebab; records! { Rule, such as \"a\", { a: u8; } }",
+            ),
+            ("src/rows.rs", "use crate::settings::{Links, TABLE}; pub fn kebab() {}"),
+        ]);
+        assert_eq!(found, ["records > rows", "rows > settings", "settings > records"]);
     }
 
     #[test]

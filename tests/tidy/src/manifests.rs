@@ -6,7 +6,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Dependencies that are needed without being named, each with the crate and the reason.
-const UNNAMED: &[(&str, &str, &str)] = &[("proto", "tonic-prost", "used by generated code")];
+const UNNAMED: &[(&str, &str, &str)] = &[
+    ("proto", "tonic-prost", "used by generated code"),
+    ("coordinator", "prost", "used by generated code"),
+    ("coordinator", "tonic-prost", "used by generated code"),
+];
 
 /// Returns the words of some sources, including comments.
 fn words(sources: &[PathBuf]) -> BTreeSet<String> {

@@ -19,10 +19,7 @@ fn ambiguous(crates: &[Modules]) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn public_type_names_have_one_meaning() {
     let crates = crates().into_iter().filter(|dir| !dir.starts_with("tests"));
-    let roots = crates
-        .flat_map(|dir| ["lib.rs", "main.rs"].map(|file| root().join(&dir).join("src").join(file)));
-    let crates: Vec<_> =
-        roots.filter(|root| root.exists()).map(|root| Modules::read(&root)).collect();
+    let crates: Vec<_> = crates.flat_map(|dir| Modules::of_crate(&root().join(dir))).collect();
     let ambiguous = ambiguous(&crates);
     let problem = |(name, files): (_, Vec<String>)| format!("{name}: {}", files.join(" "));
     assert_none(&ambiguous.into_iter().map(problem).collect::<Vec<_>>());

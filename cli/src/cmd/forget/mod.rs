@@ -12,7 +12,8 @@ use super::archive::files::{print_problem, printable};
 use crate::args::forget::ForgetArgs;
 use crate::exit::{CliError, Exit};
 use crate::format::plural;
-use crate::{local_cluster, screen};
+use crate::local_cluster::dirs;
+use crate::screen;
 use anyhow::Error;
 use crivello_agent::{AgentError, StoppedCrawl};
 use crivello_archive::RedactionCause;
@@ -135,9 +136,9 @@ fn fetch_stored(crawls: &[OpenCrawl]) -> Result<(), CliError> {
 fn open(dirs: &[PathBuf], now: Timestamp, read_only: bool) -> Result<Vec<OpenCrawl>, CliError> {
     let mut crawls: Vec<OpenCrawl> = Vec::new();
     for dir in dirs {
-        let dirs = match local_cluster::agents_in(dir) {
+        let dirs = match dirs::agents_in(dir) {
             None => vec![dir.clone()],
-            Some(n) => (1..=n).map(|n| dir.join(format!("agent-{n}"))).collect(),
+            Some(n) => (1..=n).map(|n| dir.join(dirs::agent(n))).collect(),
         };
         for dir in dirs {
             let opened = match read_only {

@@ -1,6 +1,5 @@
 //! `crivello index codes`: sizes of lists under each code.
 
-use super::index_error;
 use crate::args::index::IndexCodesArgs;
 use crate::exit::{CliError, Exit};
 use crate::format::table;
@@ -12,8 +11,7 @@ use serde_json::json;
 const PROGRESS_TERMS: u64 = 1 << 16;
 
 pub fn run(args: &IndexCodesArgs) -> Result<Exit, CliError> {
-    let searcher =
-        Searcher::open(&args.out.join(INDEX_DIR)).map_err(|error| index_error(&error))?;
+    let searcher = Searcher::open(&args.out.join(INDEX_DIR)).map_err(CliError::usage)?;
     let n_terms = searcher.stats().terms;
     let stop = signals::listen(screen::restore)?;
     let mut progress = |n: u64| {
@@ -23,7 +21,7 @@ pub fn run(args: &IndexCodesArgs) -> Result<Exit, CliError> {
     };
     let sizes = searcher.code_sizes(&mut progress, &|| stop.is_cancelled());
     screen::restore();
-    let sizes = sizes.map_err(|error| index_error(&error))?;
+    let sizes = sizes.map_err(CliError::usage)?;
     if stop.is_cancelled() {
         return Ok(Exit::Stopped);
     }

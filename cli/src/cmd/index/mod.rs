@@ -6,7 +6,9 @@ mod codes;
 mod run;
 
 use crate::args::index::IndexArgs;
-use crate::exit::{CliError, Exit, usage};
+#[cfg(not(feature = "search"))]
+use crate::exit::usage;
+use crate::exit::{CliError, Exit};
 
 /// Indexes archives, or reports on an index. The exit code is 1 if an archive file is damaged.
 ///
@@ -37,10 +39,4 @@ pub fn without_search() -> CliError {
         "this program was built without search, as `make demo` does; run `make build`, or cargo with the feature \
          `search`"
     )
-}
-
-/// Returns the error of an index.
-#[cfg(feature = "search")]
-pub fn index_error(error: &crivello_search::IndexError) -> CliError {
-    usage!("{error}")
 }

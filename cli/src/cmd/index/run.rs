@@ -1,6 +1,5 @@
 //! Indexing.
 
-use super::index_error;
 use crate::args::index::{IndexArgs, PresetArg, StemArg};
 use crate::cmd::archive::files::{print_problem, printable, warc_files};
 use crate::cmd::export::options::{print_damage, selection, threads};
@@ -38,7 +37,7 @@ pub fn run(args: &IndexArgs) -> Result<Exit, CliError> {
         || progress_line(&progress, files.len()),
         || job.run(&progress, &|| stop.is_cancelled(), &print_damage),
     );
-    let report = report.map_err(|error| index_error(&error))?;
+    let report = report.map_err(CliError::usage)?;
     for damaged in &report.rebuilt {
         print_problem(&format!("made again from the archives: {damaged}"));
     }

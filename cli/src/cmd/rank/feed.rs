@@ -3,7 +3,7 @@
 //! The file goes to all agents that are there, and is stored by them. Then its digest becomes a setting of the crawl, so all
 //! agents take it over, and those that lack it get it from others.
 
-use crate::args::cluster::CoordinatorUrl;
+use crate::args::connection::ConnectArgs;
 use crate::args::rank::FeedArgs;
 use crate::cluster::edits::{SettingsClient, edit};
 use crate::cmd::archive::files::print_problem;
@@ -36,7 +36,7 @@ pub fn run(args: &FeedArgs) -> Result<Exit, CliError> {
 ///
 /// # Errors
 /// If the coordinator cannot be reached, or if no agent takes the ranks.
-pub fn send(hosts: &[(String, f64)], coordinator: &CoordinatorUrl) -> Result<Exit, CliError> {
+pub fn send(hosts: &[(String, f64)], coordinator: &ConnectArgs) -> Result<Exit, CliError> {
     let seed = getrandom::u64().map_err(|error| anyhow!("no random number: {error}"))?;
     let file = HostRanks::build(hosts, seed).map_err(|error| usage!("{error}"))?;
     let runtime = Builder::new_current_thread()
@@ -49,7 +49,7 @@ pub fn send(hosts: &[(String, f64)], coordinator: &CoordinatorUrl) -> Result<Exi
 async fn send_file(
     file: Vec<u8>,
     n_hosts: usize,
-    coordinator: &CoordinatorUrl,
+    coordinator: &ConnectArgs,
 ) -> Result<Exit, CliError> {
     let mut client = SettingsClient::connect_to(coordinator).await?;
     let max = read(&client.settings().await?.toml)?.fixed.state.ranks_memory;

@@ -1,11 +1,10 @@
 //! One agent's stream of captures, opened again when it ends.
 
-use super::Event;
 use crate::screen;
 use crivello_archive::TailPosition;
 use crivello_common::view::{Agent, AgentId, View};
 use crivello_proto::agents::{AgentClients, Scope};
-use crivello_proto::v1::{TailPlace, TailRequest};
+use crivello_proto::v1::{TailPlace, TailRequest, TailResponse};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -15,6 +14,9 @@ use tokio::time::sleep;
 /// First pause after a failure; it doubles each time.
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// An agent and its response; `None` if it has no more captures.
+pub type TailEvent = (AgentId, Option<TailResponse>);
 
 /// Reader of one agent's captures.
 pub struct Follower {
@@ -29,7 +31,7 @@ pub struct Follower {
 impl Follower {
     /// Sends responses to `events` while the agent lives and the receiver is there; without `follow`, until there
     /// are no more.
-    pub async fn run(mut self, follow: bool, events: Sender<Event>) {
+    pub async fn run(mut self, follow: bool, events: Sender<TailEvent>) {
         let (mut pause, mut problem) = (BACKOFF_FIRST, String::new());
         while !events.is_closed() {
             let agent = self.view.borrow().living().find(|agent| agent.id == self.agent).cloned();
@@ -57,7 +59,7 @@ impl Follower {
         &mut self,
         agent: &Agent,
         follow: bool,
-        events: &Sender<Event>,
+        events: &Sender<TailEvent>,
     ) -> Result<bool, String> {
         let client = self.clients.client(agent, Scope::Read).await;
         let mut client = client.map_err(|error| error.to_string())?;

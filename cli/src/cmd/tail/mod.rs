@@ -6,13 +6,13 @@ mod places;
 use super::archive::files::printable;
 use crate::args::tail::TailArgs;
 use crate::cluster::{MemberList, connect};
-use crate::exit::{CliError, Exit, usage};
+use crate::exit::{CliError, Exit};
 use crate::screen;
 use anyhow::{Context as _, anyhow};
 use crivello_archive::{TailLine, TailPosition};
 use crivello_common::view::{AgentId, View};
 use crivello_proto::v1::TailResponse;
-use follow::Follower;
+use follow::{Follower, TailEvent};
 use places::Places;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -26,9 +26,6 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 /// Number of responses that wait to be printed. Further ones wait at their agents.
 const QUEUE: usize = 4;
 
-/// An agent and its response; `None` if it has no more captures.
-type Event = (AgentId, Option<TailResponse>);
-
 /// Prints captures until stopped; with `--no-follow`, those until now.
 ///
 /// # Errors
@@ -39,7 +36,7 @@ pub async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     let (client, credentials) = connect(&args.coordinator).await?;
     let clients = credentials.agent_clients(client.clone());
     let mut members = MemberList::new(client);
-    let (events, mut arriving) = mpsc::channel::<Event>(QUEUE);
+    let (events, mut arriving) = mpsc::channel::<TailEvent>(QUEUE);
     let (views, view) = watch::channel(View::default());
     let mut followed = HashSet::new();
     let mut look_up = interval(LOOK_UP);
@@ -106,14 +103,4 @@ fn for_people(json: &str) -> String {
     let member = |name: &str| capture[name].as_str().unwrap_or("-").to_owned();
     let parts = ["timestamp", "status", "mime", "url"].map(member);
     printable(&parts.join(" "))
-}
-
-/// Returns the agent and the place in `AGENT:FILE:OFFSET`.
-fn parse_place(text: &str) -> Result<(AgentId, TailPosition), CliError> {
-    let parsed = text
-        .split_once(':')
-        .and_then(|(agent, place)| Some((AgentId(agent.parse().ok()?), place.parse().ok()?)));
-    parsed.ok_or_else(|| {
-        usage!("{text:?} is not a place; write AGENT:FILE:OFFSET, as `position` has it")
-    })
 }

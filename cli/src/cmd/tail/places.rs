@@ -1,6 +1,6 @@
 //! The places of agents, on the command line and in the file of `--state`.
 
-use super::{CliError, parse_place, usage};
+use crate::exit::{CliError, usage};
 use crivello_archive::TailPosition;
 use crivello_common::runtime::Replacement;
 use crivello_common::view::AgentId;
@@ -66,4 +66,14 @@ impl Places {
             .write(file, |out| out.write_all(text.as_bytes()))
             .map_err(|error| usage!("--state {}: {error}", file.display()))
     }
+}
+
+/// Returns the agent and the place in `AGENT:FILE:OFFSET`.
+fn parse_place(text: &str) -> Result<(AgentId, TailPosition), CliError> {
+    let parsed = text
+        .split_once(':')
+        .and_then(|(agent, place)| Some((AgentId(agent.parse().ok()?), place.parse().ok()?)));
+    parsed.ok_or_else(|| {
+        usage!("{text:?} is not a place; write AGENT:FILE:OFFSET, as `position` has it")
+    })
 }
