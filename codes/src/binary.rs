@@ -16,12 +16,6 @@ impl Binary {
         Self { width: if width > 64 { 64 } else { width } }
     }
 
-    /// Returns the narrowest code for values up to `max`.
-    #[must_use]
-    pub const fn up_to(max: u64) -> Self {
-        Self { width: 64 - max.leading_zeros() }
-    }
-
     const fn has(self, value: u64) -> bool {
         64 - value.leading_zeros() <= self.width
     }
@@ -30,10 +24,6 @@ impl Binary {
 impl Code for Binary {
     fn name(&self) -> String {
         format!("binary({})", self.width)
-    }
-
-    fn intended(&self) -> &'static str {
-        "uniform below a power of two"
     }
 
     #[inline]
@@ -73,10 +63,6 @@ impl MinimalBinary {
 impl Code for MinimalBinary {
     fn name(&self) -> String {
         format!("minimal binary({})", self.bound)
-    }
-
-    fn intended(&self) -> &'static str {
-        "uniform below any bound"
     }
 
     #[inline]

@@ -8,9 +8,6 @@ pub trait Code {
     /// Returns the name, with the parameters: `golomb(12)`.
     fn name(&self) -> String;
 
-    /// Describes the intended distribution (Notes 2.2.5), for people.
-    fn intended(&self) -> &'static str;
-
     /// Writes the word of a value.
     ///
     /// # Errors

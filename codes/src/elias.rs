@@ -21,10 +21,6 @@ impl Code for Gamma {
         "gamma".to_owned()
     }
 
-    fn intended(&self) -> &'static str {
-        "1/(2 (x+1)^2)"
-    }
-
     #[inline]
     fn write(&self, writer: &mut BitWriter, value: u64) -> Result<(), CodeError> {
         check(value)?;
@@ -53,10 +49,6 @@ pub struct Delta;
 impl Code for Delta {
     fn name(&self) -> String {
         "delta".to_owned()
-    }
-
-    fn intended(&self) -> &'static str {
-        "1/(2 (x+1) log2(x+1)^2)"
     }
 
     #[inline]
@@ -96,10 +88,6 @@ impl Zeta {
 impl Code for Zeta {
     fn name(&self) -> String {
         format!("zeta({})", self.k)
-    }
-
-    fn intended(&self) -> &'static str {
-        "1/(x+1)^(1+1/k)"
     }
 
     #[inline]

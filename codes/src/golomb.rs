@@ -65,10 +65,6 @@ impl Code for Golomb {
         format!("golomb({})", self.modulus)
     }
 
-    fn intended(&self) -> &'static str {
-        "geometric: 1/r^x, with r the b-th root of 2"
-    }
-
     #[inline]
     fn write(&self, writer: &mut BitWriter, value: u64) -> Result<(), CodeError> {
         if unary_bits(value / self.modulus).is_none() {
@@ -132,10 +128,6 @@ impl Rice {
 impl Code for Rice {
     fn name(&self) -> String {
         format!("rice({})", self.log2)
-    }
-
-    fn intended(&self) -> &'static str {
-        "geometric: 1/r^x, with r the 2^n-th root of 2"
     }
 
     #[inline]

@@ -16,10 +16,6 @@ impl Code for Unary {
         "unary".to_owned()
     }
 
-    fn intended(&self) -> &'static str {
-        "2^-(x+1)"
-    }
-
     #[inline]
     fn write(&self, writer: &mut BitWriter, value: u64) -> Result<(), CodeError> {
         writer.zeros(value)
@@ -43,10 +39,6 @@ pub struct OrderedUnary;
 impl Code for OrderedUnary {
     fn name(&self) -> String {
         "ordered unary".to_owned()
-    }
-
-    fn intended(&self) -> &'static str {
-        "2^-(x+1)"
     }
 
     #[inline]

@@ -143,10 +143,6 @@ impl Code for VariableBlocks {
         }
     }
 
-    fn intended(&self) -> &'static str {
-        if self.block_bits == BYTE_BITS { "1/x^(8/7)" } else { "1/x^(4/3)" }
-    }
-
     #[inline]
     fn write(&self, writer: &mut BitWriter, value: u64) -> Result<(), CodeError> {
         if self.uses_dsi() {

@@ -85,10 +85,6 @@ impl Code for PrefixCode {
         format!("prefix code({} words)", self.words.len())
     }
 
-    fn intended(&self) -> &'static str {
-        "the one its lengths are chosen for"
-    }
-
     fn write(&self, writer: &mut BitWriter, value: u64) -> Result<(), CodeError> {
         let (length, word) = self.word(value).ok_or(CodeError::OutOfDomain(value))?;
         writer.bits(word, length);
