@@ -1,16 +1,10 @@
 //! Hashes of keys.
 
+pub use crivello_common::random::mix;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// Permutes numbers so that every bit of the result depends on every bit of `x` (the finalizer of SplitMix64).
-#[must_use]
-pub const fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Maps `x` to one of `n` places by its upper bits (Lemire 2019).
+/// Maps `x` to one of `n` places by its upper bits (Lemire 2019). A larger number never gets an earlier
+/// place.
 #[must_use]
 pub const fn place(x: u64, n: usize) -> usize {
     ((x as u128 * n as u128) >> 64) as usize

@@ -25,6 +25,7 @@ pub mod obstacle;
 pub mod peer_leases;
 pub mod politeness;
 pub mod ports;
+pub mod random;
 pub mod robots;
 pub mod runtime;
 pub mod sealed;

@@ -31,7 +31,7 @@ mod golomb;
 mod quotient;
 
 pub use bloom::{BlockedBloomFilter, BloomFilter, CountingBloomFilter, bloom_rate};
-pub use crivello_codes::hash::KeyHash;
+pub use crivello_codes::hash::{KeyHash, mix, place};
 pub use error::FilterError;
 pub use golomb::{GolombSet, GolombSetBuilder};
 pub use quotient::{

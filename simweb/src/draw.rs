@@ -1,17 +1,16 @@
 //! Randomness without a generator: every draw is a hash of the seed and of the purpose. Any page
 //! can be made on its own, in any order and in any process, with the same result.
 
+use crivello_common::random::SplitMix;
+
 /// Returns a hash of `parts` under `seed` (the finalizer of SplitMix64, applied part by part).
 #[must_use]
 pub fn hash(seed: u64, parts: &[u64]) -> u64 {
     parts.iter().fold(mix(seed), |h, &part| mix(h ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+const fn mix(x: u64) -> u64 {
+    SplitMix(x).next_u64()
 }
 
 /// Returns a hash as a number in `[0, 1)`.

@@ -1,9 +1,10 @@
 //! `consistent`: the agents in the order of their points, clockwise on a ring from the hash of the
 //! group (consistent hashing, Karger et al. 1997).
 
-use super::random::{Seen, mix};
+use super::seen::Seen;
 use super::strategy::Strategy;
 use crate::hash::GroupHash;
+use crate::random::mix;
 use crate::view::View;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -7,9 +7,9 @@
 //! on all machines, monotonic in u, and off by less than 10⁻⁵. Ties are broken by the hash, then by
 //! the agent's id, so equal weights give the order of the bare hashes.
 
-use super::random::mix;
 use super::strategy::Strategy;
 use crate::hash::GroupHash;
+use crate::random::mix;
 use crate::view::View;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

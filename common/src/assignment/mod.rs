@@ -20,7 +20,7 @@ mod consistent;
 mod min_hash;
 mod owners;
 mod permutation;
-mod random;
+mod seen;
 mod strategy;
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,6 @@ pub use consistent::Consistent;
 pub use min_hash::MinHash;
 pub use owners::Owners;
 pub use permutation::Permutation;
-pub(crate) use random::SplitMix;
 pub use strategy::Strategy;
 
 use crate::closed_set;

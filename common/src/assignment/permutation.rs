@@ -4,9 +4,10 @@
 //! leave. It is drawn (Fisher–Yates) only as far as needed. An agent holds as many slots as its
 //! weight; its rank is the rank of its first slot.
 
-use super::random::{Seen, SplitMix};
+use super::seen::Seen;
 use super::strategy::Strategy;
 use crate::hash::GroupHash;
+use crate::random::SplitMix;
 use crate::view::{SLOTS, View};
 
 /// The agent of each slot.

@@ -1,7 +1,7 @@
 //! The wait after a response that asks to slow down (429, 503; RFC 9110 section 10.2.3).
 
-use crate::assignment::SplitMix;
 use crate::config::Politeness;
+use crate::random::SplitMix;
 use crate::time::micros;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn doubled(first: Duration, times: u32) -> Duration {
 
 /// Returns `base` plus up to a quarter of it, chosen by `seed`.
 fn jittered(base: Duration, seed: u64) -> Duration {
-    let share = SplitMix(seed).next() >> 48;
+    let share = SplitMix(seed).next_u64() >> 48;
     let extra = u128::from(micros(base)) * u128::from(share) / (4 << 16);
     base.saturating_add(Duration::from_micros(u64::try_from(extra).unwrap_or(u64::MAX)))
 }

@@ -69,10 +69,10 @@ impl BlockedBloomFilter {
         Self { hashes, lines, fills }
     }
 
-    /// Returns the bytes in memory: the lines, and 4,104 bytes for the number of lines by set bits.
+    /// Returns the bytes of the bits in memory.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.lines.len() * size_of::<Line>() + self.fills.len() * size_of::<u64>()
+        self.lines.len() * size_of::<Line>()
     }
 
     #[inline]

@@ -1,11 +1,11 @@
 //! HyperBall (Boldi and Vigna, ICDM Workshops 2013): the nodes within each distance of each node, by HyperLogLog
 //! counters (Flajolet et al., 2007).
 
-use super::sample::SplitMix;
 use super::sums::DistanceSums;
 use crate::adjacency::CHUNK;
 use crate::progress::RankProgress;
 use crate::{GraphError, Successors};
+use crivello_common::random::SplitMix;
 use rayon::prelude::*;
 
 /// Parameters of HyperBall.
@@ -63,7 +63,7 @@ pub fn hyperball(
     }
     let mut counters = vec![0_u8; n * registers];
     counters.par_chunks_mut(registers).enumerate().for_each(|(node, counter)| {
-        add(counter, SplitMix(seed ^ (node as u64).wrapping_mul(0xd134_2543_de82_ef95)).next());
+        add(counter, SplitMix(seed ^ (node as u64).wrapping_mul(0xd134_2543_de82_ef95)).next_u64());
     });
     let mut next = counters.clone();
     let mut sizes = vec![1.0; n];

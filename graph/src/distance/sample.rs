@@ -1,5 +1,7 @@
 //! Samples of nodes, and estimates from them.
 
+use crivello_common::random::SplitMix;
+
 /// The nodes from which a computation visits the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceNodes {
@@ -35,24 +37,6 @@ fn sample(nodes: usize, count: usize, seed: u64) -> Vec<u32> {
         }
     }
     chosen
-}
-
-/// Random numbers (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
-pub(super) struct SplitMix(pub(super) u64);
-
-impl SplitMix {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number from 0 to below 1.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }
 
 /// A value for each node, and its standard error, which is 0 for an exact result.

@@ -1,6 +1,7 @@
 //! Fingerprints: one number per URL, for seen sets that do not store whole keys.
 
 use crivello_common::hash::UrlKey;
+use crivello_filters::{KeyHash, mix};
 use std::hash::{BuildHasher, RandomState};
 
 /// Generator of 64-bit fingerprints. Within a group two URLs have equal fingerprints only if their
@@ -29,26 +30,19 @@ impl Fingerprinter {
     pub const fn fingerprint(self, key: UrlKey) -> u64 {
         mix(key.url.0 ^ mix(key.group.0 ^ self.secret))
     }
-}
 
-/// Permutes the numbers so that every bit of the result depends on every bit of `x` (the finalizer
-/// of SplitMix64, by Stafford).
-pub const fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Maps `x` to one of `n` places by its upper bits (Lemire 2019). A larger number never gets an
-/// earlier place.
-pub const fn place(x: u64, n: usize) -> usize {
-    ((x as u128 * n as u128) >> 64) as usize
+    /// Returns a hash of a URL for filters. All of it follows from the fingerprint.
+    pub const fn key_hash(self, key: UrlKey) -> KeyHash {
+        let fingerprint = self.fingerprint(key);
+        KeyHash { low: fingerprint, high: mix(fingerprint) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crivello_common::hash::{GroupHash, UrlHash};
+    use crivello_filters::place;
     use std::collections::HashSet;
 
     #[test]

@@ -5,10 +5,11 @@
 //! and a shard can grow by a quarter instead of doubling. Shards start with different sizes, so
 //! that they never grow all at once.
 
-use super::fingerprint::{Fingerprinter, place};
+use super::fingerprint::Fingerprinter;
 use super::seen_set::{Lookup, SeenSet, pass_unknown};
 use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
+use crivello_filters::place;
 
 const SHARDS: usize = 256;
 /// Number of slots of the smallest shard at the start.
