@@ -5,13 +5,13 @@ use crate::counts::ExportCounts;
 use crate::file_names::FileNames;
 use crate::lines::{LineSorter, LineSource as _};
 use crate::output::{Output, OutputCompression};
-use crate::run::{ExportProgress, ExportReport, FileRun, each_file, lock, lock_directory};
+use crate::run::{ExportProgress, ExportReport, FileRun, each_file, lock_directory};
 use crate::selection::Selection;
 use crate::source::Originals;
 use crivello_archive::Damage;
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An index to be made.
@@ -107,8 +107,7 @@ impl IndexJob<'_> {
 
     /// Writes sorted lines to an output.
     fn write(&self, output: PathBuf, gathered: Mutex<Gathered>) -> io::Result<ExportCounts> {
-        let Gathered { sorter, counts } =
-            gathered.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Gathered { sorter, counts } = gathered.into_inner();
         let mut lines = sorter.finish()?;
         let mut out = Output::create(output, self.compression)?;
         let mut line = Vec::new();
@@ -134,12 +133,12 @@ fn gather(
         match item {
             IndexItem::Damage(damage) => {
                 on_damage(&damage);
-                lock(gathered).counts.damaged += 1;
+                gathered.lock().counts.damaged += 1;
             }
             IndexItem::Capture(capture) => {
                 progress.captures.fetch_add(1, Relaxed);
                 let line = capture.record.map(|record| record.line(name, record.offset));
-                let mut gathered = lock(gathered);
+                let mut gathered = gathered.lock();
                 gathered.counts.capture(capture.status);
                 if let Ok(line) = &line {
                     gathered.sorter.push(line)?;

@@ -12,7 +12,7 @@ mod tables;
 use crate::counts::Skip;
 use crate::file_names::FileNames;
 use crate::page::{PageReader, PageSource, clean};
-use crate::run::{ExportProgress, each_file, lock};
+use crate::run::{ExportProgress, each_file};
 use crate::selection::Selection;
 use crate::source::{ArchivedCapture, CaptureReader};
 use crivello_archive::{Damage, WarcReader};
@@ -20,12 +20,12 @@ use crivello_common::url::CrawlUrl;
 use crivello_html::{SimHash, SimHasher};
 use page_store::{PageStore, PageText, PageWriter};
 use pairs::Matches;
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A search for near-duplicates.
@@ -112,21 +112,21 @@ impl NearJob<'_> {
                         Ok(capture) => capture,
                         Err(damage) => {
                             on_damage(path, &damage);
-                            lock(&gathered).report.damaged += 1;
+                            gathered.lock().report.damaged += 1;
                             continue;
                         }
                     };
                     match hasher.hash(&capture, names.name(path)) {
-                        Ok((hash, key, text)) => lock(&gathered).pages.push(hash, key, &text)?,
+                        Ok((hash, key, text)) => gathered.lock().pages.push(hash, key, &text)?,
                         Err(reason) => {
-                            *lock(&gathered).report.skipped.entry(reason).or_default() += 1;
+                            *gathered.lock().report.skipped.entry(reason).or_default() += 1;
                         }
                     }
                 }
                 Ok(())
             },
         )?;
-        let gathered = gathered.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let gathered = gathered.into_inner();
         let (store, mut report) = (gathered.pages.finish()?, gathered.report);
         report.pages = store.len();
         let matches = Matches::find(&store, self.distance_max, self.temporary, stopped)?;

@@ -13,18 +13,18 @@ pub use site::{PolicyCount, PolicyCounts, SitePolicy};
 use crate::counts::Skip;
 use crate::lines::{LineSorter, LineSource as _};
 use crate::page::{PageReader, PageSource};
-use crate::run::{ExportProgress, each_file, lock};
+use crate::run::{ExportProgress, each_file};
 use crate::selection::Selection;
 use crate::source::{ArchivedCapture, CaptureReader, Originals};
 use crivello_archive::{Damage, WarcReader};
 use crivello_common::robots::TDM_FILE;
 use crivello_common::url::CrawlUrl;
+use parking_lot::Mutex;
 use site::SiteReader;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
 
 /// A report to be made.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl PolicyJob<'_> {
             || Reader { job: self, originals: &originals, pages: PageReader::new() },
             |reader, path| reader.read(path, &gathered, progress, stopped, on_damage),
         )?;
-        let gathered = gathered.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let gathered = gathered.into_inner();
         let Gathered { sorter, mut report } = gathered;
         report.is_stopped = stopped();
         if !report.is_stopped {
@@ -132,13 +132,13 @@ impl Reader<'_> {
         while let Some(item) = captures.next_capture() {
             progress.captures.fetch_add(1, Relaxed);
             match item.map(|capture| self.line(&capture)) {
-                Ok(Ok(line)) => lock(gathered).sorter.push(line.as_bytes())?,
+                Ok(Ok(line)) => gathered.lock().sorter.push(line.as_bytes())?,
                 Ok(Err(reason)) => {
-                    *lock(gathered).report.skipped.entry(reason).or_default() += 1;
+                    *gathered.lock().report.skipped.entry(reason).or_default() += 1;
                 }
                 Err(damage) => {
                     on_damage(path, &damage);
-                    lock(gathered).report.damaged += 1;
+                    gathered.lock().report.damaged += 1;
                 }
             }
             if stopped() {

@@ -1,10 +1,10 @@
 //! Threads that take one file after another.
 
 use super::job::ExportProgress;
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 /// Calls `work` for each file, in `threads` threads, until `stopped`. Each thread has a value of its own, which
 /// `begin` makes.
@@ -27,7 +27,7 @@ pub fn each_file<T>(
         {
             if let Err(error) = work(&mut own, path) {
                 let text = format!("{}: {error}", path.display());
-                let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = first_error.lock();
                 if first.is_ok() {
                     *first = Err(io::Error::new(error.kind(), text));
                 }
@@ -41,5 +41,5 @@ pub fn each_file<T>(
             scope.spawn(run);
         }
     });
-    first_error.into_inner().unwrap_or_else(PoisonError::into_inner)
+    first_error.into_inner()
 }

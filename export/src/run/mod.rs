@@ -17,10 +17,10 @@ use crate::source::Originals;
 use crivello_archive::Damage;
 use job::RunState;
 use one_file::FileExport;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The work that the threads have done.
 struct Done {
@@ -63,7 +63,7 @@ impl FileRun<'_> {
         each_file(self.files, self.threads, progress, stopped, new_exporter, |exporter, path| {
             self.export(path, names.name(path), exporter, &done)
         })?;
-        let mut report = lock(&done).report.clone();
+        let mut report = done.lock().report.clone();
         report.is_stopped = stopped();
         Ok(report)
     }
@@ -80,14 +80,14 @@ impl FileRun<'_> {
     {
         let input = InputState::of(path)?;
         let output = [stem(name), self.suffix].concat();
-        let before = lock(done).file.done(&output, input).cloned();
+        let before = done.lock().file.done(&output, input).cloned();
         let is_done = before.is_some();
         let counts = match before {
             Some(counts) => Some(counts),
             None => exporter(path, name, self.dir.join(&output))?,
         };
         let Some(counts) = counts else { return Ok(()) };
-        let mut done = lock(done);
+        let mut done = done.lock();
         done.report.counts.add(&counts);
         if is_done {
             done.report.files_done_before += 1;
@@ -134,9 +134,4 @@ impl ExportJob<'_> {
             move |path: &Path, name: &str, output| export.run(path, name, output)
         })
     }
-}
-
-/// Locks a mutex, also after a panic of another thread.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,7 @@
 //! on after them.
 
 use crate::counts::ExportCounts;
+use crivello_common::runtime::Replacement;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -92,12 +93,10 @@ impl ProgressFile {
     }
 
     fn write(&self) -> io::Result<()> {
-        let temporary = self.dir.join("export.json.part");
-        let mut file = File::create(&temporary)?;
-        serde_json::to_writer_pretty(&mut file, &self.contents)?;
-        file.write_all(b"\n")?;
-        file.sync_data()?;
-        fs::rename(temporary, self.dir.join(NAME))
+        Replacement::default().write(&self.dir.join(NAME), |file| {
+            serde_json::to_writer_pretty(&mut *file, &self.contents)?;
+            file.write_all(b"\n")
+        })
     }
 
     /// Notes that an output is whole.

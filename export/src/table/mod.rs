@@ -16,7 +16,7 @@ mod url_parts;
 
 use crate::file_names::FileNames;
 use crate::lines::{LineSorter, LineSource as _, SortedLines};
-use crate::run::{ExportProgress, each_file, lock};
+use crate::run::{ExportProgress, each_file};
 use crate::selection::Selection;
 use crate::source::Originals;
 pub use one_file::table_of_file;
@@ -24,6 +24,7 @@ pub use one_file::table_of_file;
 use columns::Row;
 use crivello_archive::Damage;
 use input_file::InputFile;
+use parking_lot::Mutex;
 use partition::PartitionWriter;
 use rows::RowReader;
 use std::collections::BTreeMap;
@@ -31,7 +32,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
 
 /// Separates the parts of a line. Keys have no white space, and JSON has no such character.
 const SEPARATOR: u8 = b'\t';
@@ -111,7 +111,7 @@ impl TableJob<'_> {
                 })
             },
         )?;
-        let gathered = gathered.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let gathered = gathered.into_inner();
         let Gathered { sorter, mut report } = gathered;
         report.is_stopped = stopped();
         if !report.is_stopped {
@@ -157,15 +157,15 @@ fn add(
             let mut line = head.into_bytes();
             line.push(SEPARATOR);
             serde_json::to_writer(&mut line, &row)?;
-            lock(gathered).sorter.push(&line)
+            gathered.lock().sorter.push(&line)
         }
         rows::RowItem::Capture(Err(skip)) => {
-            *lock(gathered).report.skipped.entry(skip.name()).or_default() += 1;
+            *gathered.lock().report.skipped.entry(skip.name()).or_default() += 1;
             Ok(())
         }
         rows::RowItem::Damage(damage) => {
             on_damage(&damage);
-            lock(gathered).report.damaged += 1;
+            gathered.lock().report.damaged += 1;
             Ok(())
         }
     }

@@ -9,16 +9,17 @@ use crate::counts::ExportCounts;
 use crate::file_names::FileNames;
 use crate::index::{IndexItem, IndexReader};
 use crate::lines::{LineSorter, LineSource as _};
-use crate::run::{ExportProgress, ExportReport, InputState, ProgressFile, each_file, lock};
+use crate::run::{ExportProgress, ExportReport, InputState, ProgressFile, each_file};
 use crate::selection::Selection;
 use crate::source::Originals;
 use crivello_archive::Damage;
 use crivello_common::url::CrawlUrl;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 
 /// Packages to be made.
 #[derive(Debug)]
@@ -149,8 +150,7 @@ impl PackageJob<'_> {
         if n_files == 0 {
             return Err(io::Error::other("no capture is selected, so no package was made"));
         }
-        let Gathered { lines, pages, mut counts } =
-            gathered.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Gathered { lines, pages, mut counts } = gathered.into_inner();
         counts.pages = pages.len();
         add_index(&mut package, lines)?;
         let (pages, others) = pages.finish();
@@ -218,11 +218,11 @@ impl PackageJob<'_> {
             match item {
                 IndexItem::Damage(damage) => {
                     (watch.on_damage)(path, &damage);
-                    lock(gathered).counts.damaged += 1;
+                    gathered.lock().counts.damaged += 1;
                 }
                 IndexItem::Capture(capture) => {
                     watch.progress.captures.fetch_add(1, Relaxed);
-                    let mut gathered = lock(gathered);
+                    let mut gathered = gathered.lock();
                     gathered.counts.capture(capture.status);
                     gathered.counts.written(capture.record.as_ref().map(|_| None).map_err(|s| *s));
                     if let Ok(mut record) = capture.record {
@@ -246,7 +246,7 @@ impl PackageJob<'_> {
         }
         let offsets: HashSet<u64> = selected.iter().map(|record| record.offset).collect();
         let parts = FileParts::with_captures(path, &offsets)?;
-        let mut gathered = lock(gathered);
+        let mut gathered = gathered.lock();
         for record in &selected {
             gathered.lines.push(&record.line(name, parts.offset(record.offset)))?;
         }
