@@ -20,25 +20,40 @@ pub enum ExportCommand {
     /// WAT files as Common Crawl's: a WARC record with the heads, metadata and links of each capture.
     Wat(TextExportArgs),
     /// One table over all captures as Parquet, in the schema of Common Crawl's columnar index and more:
-    /// OUT/parquet/crawl=NAME/subset=NAME/*.parquet, sorted by URL key.
+    /// OUT/parquet/crawl=NAME/subset=NAME/*.parquet, sorted by URL key. The directory OUT/parquet must not exist.
     Parquet(TableExportArgs),
     /// CDXJ indexes, made anew from the records: OUT/cdxj/NAME.cdxj for each WARC file, sorted, as pywb and
     /// others read them.
     Cdxj(IndexExportArgs),
     /// A WACZ file, which ReplayWeb.page opens: the WARC files, an index, and lists of pages with their titles:
-    /// OUT/wacz/NAME.wacz.
+    /// OUT/wacz/NAME.wacz. With --select, other records are not in the package.
     Wacz(PackageExportArgs),
+}
+
+/// Arguments of all formats.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// WARC files, or directories that have some, as those of crawls.
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Directory of the outputs. Each format has a directory in it.
+    #[arg(long, value_name = "DIR", default_value = "export")]
+    pub out: PathBuf,
+    /// Export only captures for which this expression is true, as `page.status == 200 && url.domain ==
+    /// "example.org"` (docs/expressions.md).
+    #[arg(long, value_name = "EXPR")]
+    pub select: Option<String>,
+    /// Number of threads, each with a file of its own. By default as many as processors.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// Arguments of packages.
 #[derive(Debug, clap::Args)]
 pub struct PackageExportArgs {
-    /// WARC files, or directories that have some, as those of crawls.
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Directory of the outputs. Packages are in the directory `wacz` in it.
-    #[arg(long, value_name = "DIR", default_value = "export")]
-    pub out: PathBuf,
+    /// Input and output.
+    #[command(flatten)]
+    pub common: ExportArgs,
     /// Name of the package, without `.wacz`. By default the crawl in the name of the first file, as
     /// crivello-1f0c6a3d, or `archive`.
     #[arg(long, value_name = "NAME")]
@@ -56,31 +71,17 @@ pub struct PackageExportArgs {
     /// 8GiB. A WARC file is not divided.
     #[arg(long, value_name = "SIZE")]
     pub split_size: Option<ByteSize>,
-    /// Export only captures for which this expression is true, as `page.status == 200 && url.domain ==
-    /// "example.org"` (docs/expressions.md). Other records are not in the package.
-    #[arg(long, value_name = "EXPR")]
-    pub select: Option<String>,
-    /// Number of threads, each with a file of its own. By default as many as processors.
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
 }
 
 /// Arguments of indexes.
 #[derive(Debug, clap::Args)]
 pub struct IndexExportArgs {
-    /// WARC files, or directories that have some, as those of crawls.
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Directory of the outputs. Indexes are in the directory `cdxj` in it.
-    #[arg(long, value_name = "DIR", default_value = "export")]
-    pub out: PathBuf,
+    /// Input and output.
+    #[command(flatten)]
+    pub common: ExportArgs,
     /// Write one index over all files, OUT/cdxj/index.cdxj (.gz or .zst if it is compressed), in place of one for each.
     #[arg(long)]
     pub merge: bool,
-    /// Index only captures for which this expression is true, as `page.status == 200 && url.domain ==
-    /// "example.org"` (docs/expressions.md).
-    #[arg(long, value_name = "EXPR")]
-    pub select: Option<String>,
     /// Compression of the outputs.
     #[arg(
         long,
@@ -90,45 +91,25 @@ pub struct IndexExportArgs {
         hide_possible_values = true
     )]
     pub compression: CompressionArg,
-    /// Number of threads, each with a file of its own. By default as many as processors.
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
 }
 
 /// Arguments of a table over all files.
 #[derive(Debug, clap::Args)]
 pub struct TableExportArgs {
-    /// WARC files, or directories that have some, as those of crawls.
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Directory of the outputs. The table is the directory `parquet` in it, which must not exist.
-    #[arg(long, value_name = "DIR", default_value = "export")]
-    pub out: PathBuf,
+    /// Input and output.
+    #[command(flatten)]
+    pub common: ExportArgs,
     /// Name of the crawl. By default that in the names of files, as crivello-1f0c6a3d.
     #[arg(long, value_name = "NAME")]
     pub crawl: Option<String>,
-    /// Export only captures for which this expression is true, as `page.status == 200 && url.domain ==
-    /// "example.org"` (docs/expressions.md).
-    #[arg(long, value_name = "EXPR")]
-    pub select: Option<String>,
-    /// Number of threads, each with a file of its own. By default as many as processors.
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
 }
 
 /// Arguments of formats with one output for each WARC file.
 #[derive(Debug, clap::Args)]
 pub struct TextExportArgs {
-    /// WARC files, or directories that have some, as those of crawls.
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Directory of the outputs. Each format has a directory in it.
-    #[arg(long, value_name = "DIR", default_value = "export")]
-    pub out: PathBuf,
-    /// Export only captures for which this expression is true, as `page.status == 200 && url.domain ==
-    /// "example.org"` (docs/expressions.md).
-    #[arg(long, value_name = "EXPR")]
-    pub select: Option<String>,
+    /// Input and output.
+    #[command(flatten)]
+    pub common: ExportArgs,
     /// Compression of the outputs.
     #[arg(
         long,
@@ -138,9 +119,6 @@ pub struct TextExportArgs {
         hide_possible_values = true
     )]
     pub compression: CompressionArg,
-    /// Number of threads, each with a file of its own. By default as many as processors.
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
 }
 
 /// Compression of outputs.

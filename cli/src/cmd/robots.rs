@@ -1,6 +1,7 @@
 //! `crivello robots`: reports whether URLs are allowed, and the deciding line of robots.txt.
 
 use crate::args::{RobotsArgs, SettingsArgs};
+use crate::cmd::archive::files::printable;
 use crate::exit::{CliError, Exit, usage};
 use crate::plan::flags;
 use crate::screen;
@@ -127,16 +128,6 @@ fn same_for_all(queries: &[Query<'_>], allowed: bool, why: &str) -> (String, boo
         format!("{:<10}  {}   {}\n", label(allowed), printable(q.text), printable(why))
     };
     (queries.iter().map(line).collect(), allowed)
-}
-
-/// Returns a text with its control characters escaped: those of a file from the web could rewrite
-/// the screen.
-fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    shown
 }
 
 const fn label(allowed: bool) -> &'static str {

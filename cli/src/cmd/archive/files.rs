@@ -77,7 +77,12 @@ pub fn print_problem(line: &str) {
     screen::print_line(&printable(line));
 }
 
-/// Returns a text without control characters, which a terminal would obey.
+/// Returns a text with its control characters escaped: those of a file from the web could rewrite
+/// the screen.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
 }

@@ -1,12 +1,10 @@
 //! `crivello export wacz`: packages of WARC files, an index and lists of pages.
 
 use super::options::{print_damage, selection, threads};
-use super::progress::with_progress;
-use super::text::print_report;
+use super::text::run_job;
 use crate::args::export::PackageExportArgs;
 use crate::cmd::archive::files::{print_problem, warc_files};
 use crate::exit::{CliError, Exit, usage};
-use crate::{screen, signals};
 use crivello_common::url::CrawlUrl;
 use crivello_export::{PackageJob, package_name};
 use std::collections::HashSet;
@@ -14,12 +12,12 @@ use std::fs;
 use std::path::Path;
 
 pub fn run(args: &PackageExportArgs) -> Result<Exit, CliError> {
-    let files = warc_files(&args.paths)?;
-    let selection = selection(args.select.as_deref())?;
+    let files = warc_files(&args.common.paths)?;
+    let selection = selection(args.common.select.as_deref())?;
     let seeds = args.seeds.as_deref().map_or(Ok(HashSet::new()), read_seeds)?;
     let name =
         package_name(args.name.as_deref(), &files).map_err(|error| usage!("--name: {error}"))?;
-    let dir = args.out.join("wacz");
+    let dir = args.common.out.join("wacz");
     let job = PackageJob {
         files: &files,
         dir: &dir,
@@ -29,13 +27,9 @@ pub fn run(args: &PackageExportArgs) -> Result<Exit, CliError> {
         has_text: args.text,
         split_bytes: args.split_size.map(|size| size.0),
         selection: selection.as_ref(),
-        threads: threads(args.threads),
+        threads: threads(args.common.threads),
     };
-    let stop = signals::listen(screen::restore)?;
-    let report = with_progress(files.len(), |progress| {
-        job.run(progress, &|| stop.is_cancelled(), &print_damage)
-    });
-    print_report(report, files.len(), &dir)
+    run_job(files.len(), &dir, |progress, stopped| job.run(progress, stopped, &print_damage))
 }
 
 /// Reads a file of seeds. Lines that are no URLs are reported.

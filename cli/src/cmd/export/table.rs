@@ -9,15 +9,15 @@ use crate::{screen, signals};
 use crivello_export::TableJob;
 
 pub fn run(args: &TableExportArgs) -> Result<Exit, CliError> {
-    let files = warc_files(&args.paths)?;
-    let selection = selection(args.select.as_deref())?;
-    let dir = args.out.join("parquet");
+    let files = warc_files(&args.common.paths)?;
+    let selection = selection(args.common.select.as_deref())?;
+    let dir = args.common.out.join("parquet");
     let job = TableJob {
         files: &files,
         dir: &dir,
         crawl: args.crawl.as_deref(),
         selection: selection.as_ref(),
-        threads: threads(args.threads),
+        threads: threads(args.common.threads),
     };
     let stop = signals::listen(screen::restore)?;
     let result = with_progress(files.len(), |progress| {

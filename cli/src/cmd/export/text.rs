@@ -6,35 +6,33 @@ use crate::args::export::TextExportArgs;
 use crate::cmd::archive::files::{printable, warc_files};
 use crate::exit::{CliError, Exit, usage};
 use crate::{screen, signals};
-use crivello_export::{ExportFormat, ExportJob, ExportReport};
+use crivello_export::{ExportFormat, ExportJob, ExportProgress, ExportReport};
 use std::io;
 use std::path::Path;
 
 pub fn run(format: ExportFormat, args: &TextExportArgs) -> Result<Exit, CliError> {
-    let files = warc_files(&args.paths)?;
-    let selection = selection(args.select.as_deref())?;
-    let dir = args.out.join(format.name());
+    let files = warc_files(&args.common.paths)?;
+    let selection = selection(args.common.select.as_deref())?;
+    let dir = args.common.out.join(format.name());
     let job = ExportJob {
         files: &files,
         dir: &dir,
         format,
         compression: compression(args.compression),
         selection: selection.as_ref(),
-        threads: threads(args.threads),
+        threads: threads(args.common.threads),
     };
-    let stop = signals::listen(screen::restore)?;
-    let report = with_progress(files.len(), |progress| {
-        job.run(progress, &|| stop.is_cancelled(), &print_damage)
-    });
-    print_report(report, files.len(), &dir)
+    run_job(files.len(), &dir, |progress, stopped| job.run(progress, stopped, &print_damage))
 }
 
-/// Prints the last line, and returns the exit code.
-pub fn print_report(
-    report: io::Result<ExportReport>,
+/// Runs a job over `n_files` files until it ends or is stopped, prints the last line, and returns the exit code.
+pub fn run_job(
     n_files: usize,
     out: &Path,
+    job: impl FnOnce(&ExportProgress, &(dyn Fn() -> bool + Sync)) -> io::Result<ExportReport>,
 ) -> Result<Exit, CliError> {
+    let stop = signals::listen(screen::restore)?;
+    let report = with_progress(n_files, |progress| job(progress, &|| stop.is_cancelled()));
     let report = report.map_err(|error| usage!("{error}"))?;
     screen::print_out(&summary(&report, n_files, &printable(&out.to_string_lossy())));
     Ok(match () {
