@@ -4,6 +4,7 @@ mod agents;
 mod archive;
 mod certs;
 mod coordinator;
+mod documented;
 mod expressions;
 mod identity;
 mod packaging;
