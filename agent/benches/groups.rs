@@ -218,15 +218,15 @@ impl Bench {
                 let text = format!("http://www.site-{site}.example/");
                 let url = CrawlUrl::parse(&text).expect("a URL");
                 let (host, hash) = (self.hasher.host_key(url.host()), self.hasher.url(&url));
-                let holders = self.engine.ownership().replica_set(host.group);
-                if !holders.contains(&ME) {
+                let replicas = self.engine.ownership().replica_set(host.group);
+                if !replicas.contains(&ME) {
                     continue;
                 }
-                let role = match holders[0] == ME {
-                    true => Role::Authority { in_sync: vec![(holders[1], 1)] },
-                    false => Role::Replica { from: vec![holders[0]] },
+                let role = match replicas[0] == ME {
+                    true => Role::Authority { in_sync: vec![(replicas[1], 1)] },
+                    false => Role::Replica { from: vec![replicas[0]] },
                 };
-                if holders[0] == DEAD && samples.len() < SAMPLES {
+                if replicas[0] == DEAD && samples.len() < SAMPLES {
                     samples.push(host.group);
                 }
                 let role = Some(GroupRole { epoch: 1, role });

@@ -54,7 +54,7 @@ pub(super) async fn run(
         coordinator,
         clients,
         clock,
-        asking: JoinSet::new(),
+        requests: JoinSet::new(),
         asked: HashSet::new(),
         agents: BTreeMap::new(),
         events: Events::default(),
@@ -82,7 +82,7 @@ struct Poll {
     clients: Arc<AgentClients>,
     clock: Clock,
     /// Requests in flight, one per agent.
-    asking: JoinSet<StatusAnswer>,
+    requests: JoinSet<StatusAnswer>,
     asked: HashSet<AgentId>,
     agents: BTreeMap<AgentId, AgentHistory>,
     events: Events,
@@ -149,7 +149,7 @@ impl Poll {
             return;
         }
         let (clients, agent, crawl) = (Arc::clone(&self.clients), agent.clone(), crawl.to_owned());
-        self.asking.spawn(async move {
+        self.requests.spawn(async move {
             let status = clients.status(&agent, &crawl).await;
             let with_details = with_details && status.is_ok();
             let ask = async |mut client: Client| client.details(v1::DetailsRequest {}).await;
@@ -165,13 +165,13 @@ impl Poll {
     async fn listen(&mut self) {
         let end =
             tokio::time::Instant::from_std(self.clock.instant(self.clock.now() + POLL_TIMEOUT));
-        while let Ok(Some(answered)) = timeout_at(end, self.asking.join_next()).await {
+        while let Ok(Some(answered)) = timeout_at(end, self.requests.join_next()).await {
             let Ok((id, status, details)) = answered else { continue };
             self.asked.remove(&id);
             let now = self.clock.now();
             self.agents.entry(id).or_default().update(status, details, now);
         }
-        if self.asking.is_empty() {
+        if self.requests.is_empty() {
             self.asked.clear();
         }
     }

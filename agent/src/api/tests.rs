@@ -101,7 +101,7 @@ impl AgentApi for Fake {
     }
 
     fn status(&self) -> v1::StatusResponse {
-        standing()
+        status_response()
     }
 
     fn details(&self) -> Option<v1::DetailsResponse> {
@@ -122,7 +122,7 @@ impl AgentApi for Fake {
     }
 }
 
-fn standing() -> v1::StatusResponse {
+fn status_response() -> v1::StatusResponse {
     let recrawl = v1::RecrawlProgress { changed: 23, freshness: Some(0.5), ..<_>::default() };
     let progress = v1::Progress {
         pages: 1,
@@ -157,7 +157,7 @@ fn batch(id: u64, lines: &[&str]) -> SeedRequest {
     SeedRequest { id, lines, ..SeedRequest::default() }
 }
 
-async fn bring(
+async fn send(
     client: &mut ControlClient<tonic::transport::Channel>,
     batches: impl Stream<Item = SeedRequest> + Send + 'static,
 ) -> Streaming<SeedResponse> {
@@ -183,7 +183,7 @@ fn safe(id: u64, taken: u64, refused: &[(u32, Discard)]) -> SeedResponse {
 async fn a_status_arrives_as_it_was() {
     let (_, mut client) = serve(Arc::default()).await;
     let sent = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
-    assert_eq!(sent, standing());
+    assert_eq!(sent, status_response());
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn each_line_is_taken_or_refused_with_its_reason() {
     let (_, mut client) = serve(Arc::clone(&agent)).await;
     let lines = ["http://x1/", "no url", "HTTP://A/#f", "", "http://x2/", "ftp://b/", "http://c"];
     let batches = iter([batch(9, &lines), batch(2, &["\u{1b}[2J"]), batch(3, &[])]);
-    let mut answers = bring(&mut client, batches).await;
+    let mut answers = send(&mut client, batches).await;
     let refused = [
         (0, Discard::OutOfScope),
         (1, Discard::Unparsable),
@@ -226,7 +226,7 @@ async fn nothing_is_answered_before_it_is_safe_and_in_its_order() {
     let agent = Arc::new(Fake { held: Mutex::new(Some(Vec::new())), ..Fake::default() });
     let (_, mut client) = serve(Arc::clone(&agent)).await;
     let batches = (0..100).map(|n| batch(n, &["http://a/"])).collect::<Vec<_>>();
-    let mut answers = bring(&mut client, iter(batches).chain(pending())).await;
+    let mut answers = send(&mut client, iter(batches).chain(pending())).await;
     let many = crate::limits::SEED_BATCHES_A_STREAM;
     let held = |agent: &Fake| agent.held.lock().as_ref().unwrap().len();
     while held(&agent) < many {
@@ -252,7 +252,7 @@ async fn what_is_too_much_or_garbage_is_refused_and_ends_only_itself() {
     let agent = Arc::new(Fake::default());
     let (at, mut client) = serve(Arc::clone(&agent)).await;
     let lines = vec!["http://a/"; SEED_LINES_MAX + 1];
-    let mut answers = bring(&mut client, iter([batch(1, &lines)])).await;
+    let mut answers = send(&mut client, iter([batch(1, &lines)])).await;
     assert_eq!(next(&mut answers).await.unwrap_err().code(), Code::InvalidArgument);
     let long = format!("http://a/{}", "a".repeat(SEEDS_SIZE_MAX));
     let refused = match client.seed(iter([batch(1, &[&long])])).await {
@@ -267,7 +267,7 @@ async fn what_is_too_much_or_garbage_is_refused_and_ends_only_itself() {
         let _ = socket.read_to_end(&mut Vec::new()).await;
     }
     assert!(agent.got.lock().is_empty());
-    let mut answers = bring(&mut client, iter([batch(4, &lines[..SEED_LINES_MAX])])).await;
+    let mut answers = send(&mut client, iter([batch(4, &lines[..SEED_LINES_MAX])])).await;
     assert_eq!(next(&mut answers).await.unwrap(), safe(4, SEED_LINES_MAX as u64, &[]));
 }
 
@@ -279,7 +279,7 @@ async fn concurrent_seed_streams_are_bounded() {
         // Each stream ends when its first half is dropped.
         let (stay, gone) = oneshot::channel::<SeedRequest>();
         let batches = iter([batch(n, &[])]).chain(once(gone).filter_map(async |gone| gone.ok()));
-        let mut answers = bring(&mut client, batches).await;
+        let mut answers = send(&mut client, batches).await;
         assert_eq!(next(&mut answers).await.unwrap(), safe(n, 0, &[]));
         bringers.push((stay, answers));
     }

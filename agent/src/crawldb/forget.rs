@@ -1,6 +1,6 @@
 //! Forgetting of hosts and URLs in the state of a crawl that does not run.
 //!
-//! Rows of `seen` stay, without all that they tell about the page, so no URL is fetched again. Rows of
+//! Rows of `seen` stay, without the data of the page, so no URL is fetched again. Rows of
 //! `content` and `known` that lead to captures of these URLs are deleted. Hosts are closed for good. URLs whose revisits
 //! are redacted are kept, but their next request is unconditional: a 304 would refer to nothing.
 //!
@@ -88,7 +88,7 @@ impl CrawlDb {
         Ok(counts)
     }
 
-    /// Writes the changes of a step. Other agents are not told, because their states are changed, too.
+    /// Writes the changes of a step. No change is sent to other agents: the same job changes their states.
     fn write_step(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), DiskError> {
         self.finish(&mut batch, now)?;
         self.frontier.changes.take();

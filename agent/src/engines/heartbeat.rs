@@ -147,8 +147,8 @@ impl Heartbeat {
     fn report(&self, quota: Option<v1::QuotaReport>, now: Timestamp) -> v1::HeartbeatRequest {
         let (view, status) = (self.views.borrow().clone(), &self.shared.status);
         let epoch = view.as_ref().map_or(0, |view| view.epoch);
-        let patience = self.shared.settings.cluster.peer_lease();
-        let unreachable = self.liveness.unreachable(self.id, view.as_deref(), patience, now);
+        let timeout = self.shared.settings.cluster.peer_lease();
+        let unreachable = self.liveness.unreachable(self.id, view.as_deref(), timeout, now);
         let stalled = self.liveness.stalled();
         let certificate = self.auth.tls.as_ref().and_then(Tls::certificate);
         v1::HeartbeatRequest {

@@ -195,8 +195,8 @@ impl Reader<'_> {
         }
         let is_first = so_far.reservation.is_empty();
         let asked = self.clock.now();
-        let patience = self.caps.total.saturating_sub(so_far.waited);
-        sleep.as_mut().reset(instant(self.clock, asked + patience));
+        let remaining = self.caps.total.saturating_sub(so_far.waited);
+        sleep.as_mut().reset(instant(self.clock, asked + remaining));
         let cut = tokio::select! {
             biased;
             () = self.budget.grow(&mut so_far.reservation, bytes) => None,

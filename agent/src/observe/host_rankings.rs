@@ -34,7 +34,7 @@ impl Largest {
 
 /// Returns the slowest hosts and those that rested longest. Rows that cannot be read are left out,
 /// with a warning in the log: the report does not fail because of them.
-pub fn extremes(disk: &Database) -> (Vec<SlowHost>, Vec<RestingHost>) {
+pub fn read(disk: &Database) -> (Vec<SlowHost>, Vec<RestingHost>) {
     let (mut slowest, mut resting) = (Largest::default(), Largest::default());
     let walked = disk_view::hosts(disk, usize::MAX, |host, row| {
         if let Some(mean_us) = row.state.served_us.checked_div(row.state.requests) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub fn report(shared: &Shared, home: &CrawlDir, disk: &Database, seeds: SeedCounts) -> Report {
     let end = shared.lifecycle.wait(Duration::ZERO);
     let (totals, _) = shared.status.totals.lock().clone();
-    let (slowest_hosts, most_resting_hosts) = host_rankings::extremes(disk);
+    let (slowest_hosts, most_resting_hosts) = host_rankings::read(disk);
     Report {
         software: format!("crivello/{}", env!("CARGO_PKG_VERSION")),
         crawl_id: home.identity.crawl_id.clone(),

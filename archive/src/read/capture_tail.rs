@@ -186,7 +186,7 @@ impl CaptureTail {
                 break;
             }
             let next = self.next_file(&stem)?;
-            // Who begins at the start begins with the oldest file.
+            // A reader from the beginning starts with the oldest file, and misses none.
             if self.index.is_some() || self.position != TailPosition::default() {
                 let is_there = u32::from(self.index.is_some());
                 batch.files_missing += next - self.position.file - is_there;

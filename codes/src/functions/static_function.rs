@@ -59,7 +59,7 @@ impl SystemSolver {
 struct Part {
     /// Its first cell.
     start: usize,
-    /// Which hashes have solved it.
+    /// Number of the attempt whose hashes solved its equations.
     attempt: u32,
 }
 

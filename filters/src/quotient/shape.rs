@@ -3,7 +3,7 @@
 use super::counter::REMAINDER_BITS_MIN;
 use crate::FilterError;
 
-/// Which quotients have a stored offset, so that the run of another is found from the nearest one before.
+/// Choice of the quotients with a stored offset. The run of any other is found from the nearest one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetSampling {
     /// None: r + 2 bits a slot, and a search reads all slots before.

@@ -47,7 +47,7 @@ impl RecrawlState {
         if is_sooner || is_request {
             revisit.moved_in = mark;
         }
-        // A 304 would not tell the interval and weight by an expression.
+        // Expressions for interval and weight need a body, which a 304 does not have.
         if is_request && is_sooner {
             revisit.validators = Validators::default();
         }

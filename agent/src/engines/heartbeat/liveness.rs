@@ -71,13 +71,13 @@ impl Liveness {
         self.answered.lock().insert(by, now);
     }
 
-    /// Returns the living agents of the view that have not answered for `patience`, and forgets those
+    /// Returns the living agents of the view that have not answered for `timeout`, and forgets those
     /// that are not in it. An agent counts from when it was first seen in a view.
     pub fn unreachable(
         &self,
         me: AgentId,
         view: Option<&View>,
-        patience: Duration,
+        timeout: Duration,
         now: Timestamp,
     ) -> Vec<AgentId> {
         let mut answered = self.answered.lock();
@@ -85,7 +85,7 @@ impl Liveness {
         let others = view.into_iter().flat_map(View::living).map(|agent| agent.id);
         let silent = |id: &AgentId| {
             let last = *answered.entry(*id).or_insert(now);
-            now.since(last) >= patience
+            now.since(last) >= timeout
         };
         others.filter(|&id| id != me).filter(silent).collect()
     }
@@ -146,14 +146,14 @@ mod tests {
         (other.id, other.name, other.slot) = (AgentId(2), "b".to_owned(), 1);
         view.agents.push(other);
         let liveness = Liveness::default();
-        let (me, patience) = (AgentId(0), Duration::from_secs(5));
-        let unreachable = |now| liveness.unreachable(me, Some(&view), patience, at(now));
+        let (me, timeout) = (AgentId(0), Duration::from_secs(5));
+        let unreachable = |now| liveness.unreachable(me, Some(&view), timeout, at(now));
         assert_eq!(unreachable(100), []);
         assert_eq!(unreachable(104), []);
         assert_eq!(unreachable(105), [AgentId(2)]);
         liveness.answered(AgentId(2), at(105));
         assert_eq!(unreachable(109), []);
-        assert_eq!(liveness.unreachable(me, None, patience, at(200)), []);
+        assert_eq!(liveness.unreachable(me, None, timeout, at(200)), []);
         assert_eq!(unreachable(200), [], "an agent that is new in the view counts from then on");
     }
 }

@@ -80,27 +80,27 @@ fn a_group_of_another_agent_is_explained_by_its_owner() {
 
 #[test]
 fn what_stops_the_whole_agent_comes_before_what_stops_the_host() {
-    let stands = |change: fn(&mut CrawlFacts)| {
+    let explain_with = |change: fn(&mut CrawlFacts)| {
         case(|c| {
             c.waits_by(WaitRule::Delay);
             change(&mut c.crawl);
         })
     };
     let three = secs(3);
-    expect(&stands(|c| c.is_paused = true), "crawl-paused", three, &["crivello resume"]);
-    let used_up = stands(|c| c.page_limit = PageLimitState::Reached);
+    expect(&explain_with(|c| c.is_paused = true), "crawl-paused", three, &["crivello resume"]);
+    let used_up = explain_with(|c| c.page_limit = PageLimitState::Reached);
     expect(&used_up, "page-limit", three, &["limits.pages-max is reached"]);
-    let no_quota = stands(|c| c.page_limit = PageLimitState::QuotaUsed);
+    let no_quota = explain_with(|c| c.page_limit = PageLimitState::QuotaUsed);
     expect(&no_quota, "page-quota", three, &["its share of limits.pages-max"]);
-    expect(&stands(|c| c.is_stopping = true), "stopping", three, &["stopping"]);
+    expect(&explain_with(|c| c.is_stopping = true), "stopping", three, &["stopping"]);
     expect(
-        &stands(|c| c.fence_is_open = false),
+        &explain_with(|c| c.fence_is_open = false),
         "lease-expired",
         three,
         &["lease", "cluster.lease"],
     );
-    expect(&stands(|c| c.disk_is_full = true), "disk-full", three, &["state.disk-free-min"]);
-    expect(&stands(|c| c.is_offline = true), "offline", three, &["the network"]);
+    expect(&explain_with(|c| c.disk_is_full = true), "disk-full", three, &["state.disk-free-min"]);
+    expect(&explain_with(|c| c.is_offline = true), "offline", three, &["the network"]);
     let from = case(|c| c.crawl.visits_from = NOW + secs(1));
     expect(&from, "after-start", secs(1), &["politeness.ip-delay after a start"]);
 }

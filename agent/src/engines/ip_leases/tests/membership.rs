@@ -19,25 +19,25 @@ impl World {
             // The coordinator forgets the dead agent, perhaps while it still fetches.
             (AgentState::Dead, 0..2) => {
                 self.view.agents.remove(n);
-                self.tell_view();
+                self.apply_view();
             }
             (AgentState::Dead, _) if self.nodes.contains_key(&id) => {}
             (AgentState::Dead, _) => {
                 self.begin_life(id);
                 self.view.agents[n].state = AgentState::Active;
                 self.view.agents[n].joined_epoch = self.view.epoch + 1;
-                self.tell_view();
+                self.apply_view();
             }
             (AgentState::Draining, _) => {}
             (_, 0) if self.view.agents.len() < 7 => self.join(),
             (_, 1) if active > 1 => {
                 self.view.agents[n].state = AgentState::Draining;
-                self.tell_view();
+                self.apply_view();
             }
             (_, 2) if active > 1 => {
                 self.kill(id);
                 self.view.agents[n].state = AgentState::Dead;
-                self.tell_view();
+                self.apply_view();
             }
             (_, 3) if active > 1 => {
                 // It receives nothing any more, and continues to fetch by peer leases for a while.
@@ -47,7 +47,7 @@ impl World {
                 self.at(closes, Event::Fence(id, life));
                 let node = self.nodes.remove(&id).expect("the node is alive");
                 self.clear = self.clear.max(self.now + closes);
-                self.tell_view();
+                self.apply_view();
                 self.nodes.insert(id, node);
             }
             (_, 4) => {
@@ -55,7 +55,7 @@ impl World {
                 self.kill(id);
                 self.begin_life(id);
                 self.view.agents[n].joined_epoch = self.view.epoch + 1;
-                self.tell_view();
+                self.apply_view();
             }
             _ => {}
         }

@@ -228,7 +228,7 @@ impl World {
             certificates: Vec::new(),
         });
         self.begin_life(id);
-        self.tell_view();
+        self.apply_view();
     }
 
     /// Starts a process, with own hosts at every address. Other hosts come and go.
@@ -256,7 +256,7 @@ impl World {
     }
 
     /// Publishes a new view, as the coordinator does.
-    pub(super) fn tell_view(&mut self) {
+    pub(super) fn apply_view(&mut self) {
         let clear = self.clear.since(self.now);
         self.view.epoch += 1;
         let view = Arc::new(self.view.clone());

@@ -1,6 +1,6 @@
 //! Naive crawl database: all hosts with their queues, and the URLs given to the workbench.
 
-use super::{Dice, Event, Events};
+use super::{Event, Events, ModelRng};
 use crate::messages::{
     DueHost, Queued, RobotsRecord, ToFrontier, ToWorkbench, Verdict, Visit, VisitTask,
 };
@@ -45,16 +45,16 @@ pub struct CrawlDb {
 }
 
 impl CrawlDb {
-    pub fn new(dice: &mut Dice) -> Self {
+    pub fn new(rng: &mut ModelRng) -> Self {
         let mut rows = BTreeMap::new();
         let mut n_urls = 0;
-        for n in 0..=dice.below(14) {
+        for n in 0..=rng.below(14) {
             let name = format!("h{n}.d{}.example", n % 4);
             let mut row = Row { name: name.clone(), ..Row::default() };
-            let len = dice.below(25);
+            let len = rng.below(25);
             row.queue =
-                (0..len).map(|seq| url(if dice.percent(80) { HTTP } else { HTTPS }, seq)).collect();
-            row.pages_max = if dice.percent(20) { 1 + dice.below(9) } else { u64::MAX };
+                (0..len).map(|seq| url(if rng.percent(80) { HTTP } else { HTTPS }, seq)).collect();
+            row.pages_max = if rng.percent(20) { 1 + rng.below(9) } else { u64::MAX };
             n_urls += row.queue.len();
             rows.insert(key(&name), row);
         }
@@ -62,8 +62,8 @@ impl CrawlDb {
     }
 
     /// Returns the name of a random host, or that of an unknown one.
-    pub fn any_name(&self, dice: &mut Dice) -> String {
-        let n = dice.below(self.rows.len() as u64 + 1) as usize;
+    pub fn any_name(&self, rng: &mut ModelRng) -> String {
+        let n = rng.below(self.rows.len() as u64 + 1) as usize;
         self.rows.values().nth(n).map_or("elsewhere.example".into(), |row| row.name.clone())
     }
 
@@ -71,7 +71,7 @@ impl CrawlDb {
         &mut self,
         note: ToFrontier,
         now: Timestamp,
-        dice: &mut Dice,
+        rng: &mut ModelRng,
     ) -> Option<ToWorkbench> {
         match note {
             ToFrontier::BlockedBy { .. } => {}
@@ -83,7 +83,7 @@ impl CrawlDb {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && !row.refilling, "URLs of a host were requested twice");
                 row.refilling = true;
-                let urls = row.take(1 + dice.below(9));
+                let urls = row.take(1 + rng.below(9));
                 return Some(ToWorkbench::MoreUrls { host, urls, more: !row.queue.is_empty() });
             }
             ToFrontier::RequestHost { host, name } => {
@@ -93,8 +93,8 @@ impl CrawlDb {
                     ..Row::default()
                 });
                 row.requested = true;
-                if !row.out && dice.percent(90) {
-                    return Some(ToWorkbench::Due(Box::new(row.due(host, dice.below(4)))));
+                if !row.out && rng.percent(90) {
+                    return Some(ToWorkbench::Due(Box::new(row.due(host, rng.below(4)))));
                 }
             }
             ToFrontier::DiscardUrls { host, urls, reason } => {
@@ -178,11 +178,11 @@ impl CrawlDb {
     }
 
     /// Returns the next host that is due, and deducts it from the order.
-    pub fn due(&mut self, now: Timestamp, dice: &mut Dice) -> Option<DueHost> {
+    pub fn due(&mut self, now: Timestamp, rng: &mut ModelRng) -> Option<DueHost> {
         let fits = |row: &Row| !row.out && !row.queue.is_empty() && row.state.next <= now;
         let (&host, row) = self.rows.iter_mut().find(|(_, row)| fits(row))?;
         self.wanted = self.wanted.checked_sub(1)?;
-        Some(row.due(host, 1 + dice.below(9)))
+        Some(row.due(host, 1 + rng.below(9)))
     }
 
     /// Returns the time at which the next host falls due, if the workbench has ordered any.

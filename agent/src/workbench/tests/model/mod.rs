@@ -36,9 +36,9 @@ use witness::Witness;
 const PASTE_A_SEED_HERE: Option<u64> = None;
 
 /// SplitMix64: the only source of randomness.
-pub struct Dice(u64);
+pub struct ModelRng(u64);
 
-impl Dice {
+impl ModelRng {
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +62,7 @@ enum Event {
 }
 
 struct World {
-    dice: Dice,
+    rng: ModelRng,
     settings: Settings,
     workbench: Workbench,
     crawldb: CrawlDb,
@@ -81,35 +81,35 @@ struct World {
     n_made_way: usize,
 }
 
-fn settings(dice: &mut Dice) -> Settings {
+fn settings(rng: &mut ModelRng) -> Settings {
     let mut s = Settings::default();
     let p = &mut s.live.politeness;
-    p.delay = dice.pick(&[Duration::ZERO, ms(300), secs(10), secs(40)]);
-    p.ip_delay = dice.pick(&[Duration::ZERO, ms(100), secs(2), secs(15)]);
-    p.burst = dice.pick(&[1, 1, 3]);
-    p.backoff_first = dice.pick(&[secs(1), secs(60)]);
-    p.robots_age_max = dice.pick(&[secs(5), secs(600), secs(86_400)]);
-    if dice.percent(20) {
+    p.delay = rng.pick(&[Duration::ZERO, ms(300), secs(10), secs(40)]);
+    p.ip_delay = rng.pick(&[Duration::ZERO, ms(100), secs(2), secs(15)]);
+    p.burst = rng.pick(&[1, 1, 3]);
+    p.backoff_first = rng.pick(&[secs(1), secs(60)]);
+    p.robots_age_max = rng.pick(&[secs(5), secs(600), secs(86_400)]);
+    if rng.percent(20) {
         p.mode = PolitenessMode::Relative;
     }
-    s.fixed.fetch.visits_max = 1 + dice.below(6) as u32;
-    s.fixed.state.hosts_max = 1 + dice.below(12);
-    s.fixed.state.window_urls_max = dice.pick(&[4, 30, 1_000]);
+    s.fixed.fetch.visits_max = 1 + rng.below(6) as u32;
+    s.fixed.state.hosts_max = 1 + rng.below(12);
+    s.fixed.state.window_urls_max = rng.pick(&[4, 30, 1_000]);
     s
 }
 
 impl World {
     fn new(seed: u64) -> Self {
-        let mut dice = Dice(seed);
-        let settings = settings(&mut dice);
+        let mut rng = ModelRng(seed);
+        let settings = settings(&mut rng);
         let now = Timestamp::from_secs(1_700_000_000);
         Self {
             workbench: Workbench::new(&settings, KeyedHasher::with_public_key(), now, false),
-            crawldb: CrawlDb::new(&mut dice),
+            crawldb: CrawlDb::new(&mut rng),
             witness: Witness::new(&settings),
             fetchers: settings.fixed.fetch.visits_max as usize,
-            trouble: dice.pick(&[0, 5, 40]),
-            n_ips: dice.pick(&[1, 2, 3, 5, 20]),
+            trouble: rng.pick(&[0, 5, 40]),
+            n_ips: rng.pick(&[1, 2, 3, 5, 20]),
             n_made_way: 0,
             now,
             events: BTreeMap::new(),
@@ -117,13 +117,13 @@ impl World {
             last_note: now,
             in_flight: 0,
             settings,
-            dice,
+            rng,
         }
     }
 
     fn later(&mut self, ms_max: u64, event: Event) {
         self.n_events += 1;
-        let mut at = self.now + ms(self.dice.below(ms_max));
+        let mut at = self.now + ms(self.rng.below(ms_max));
         if let Event::Note(_) = event {
             at = at.max(self.last_note); // Messages of the crawl database stay in order.
             self.last_note = at;
@@ -133,13 +133,13 @@ impl World {
 
     /// Runs until the frontier is exhausted.
     fn run(&mut self) {
-        let kill_at = self.dice.below(400);
+        let kill_at = self.rng.below(400);
         for step in 0.. {
             assert!(step < 200_000, "the schedule does not end");
-            if step == kill_at && self.dice.percent(50) {
+            if step == kill_at && self.rng.percent(50) {
                 self.kill();
             }
-            self.happen();
+            self.apply_event();
             let starved = self.acquire_all();
             self.exchange();
             self.check();
@@ -150,7 +150,7 @@ impl World {
         self.finish();
     }
 
-    fn happen(&mut self) {
+    fn apply_event(&mut self) {
         while let Some(entry) = self.events.first_entry().filter(|e| e.key().0 <= self.now) {
             match entry.remove() {
                 Event::Note(note) => {
@@ -188,7 +188,7 @@ impl World {
             self.witness.began(&visit, self.now);
             self.crawldb.handed_out(&visit);
             let verdict = self.fetch(visit);
-            let took = self.dice.pick(&[1, 500, 20_000]);
+            let took = self.rng.pick(&[1, 500, 20_000]);
             self.later(took, Event::Verdict(Box::new(verdict)));
             // The visit ends when its verdict arrives.
             let (&(at, _), event) =
@@ -202,11 +202,11 @@ impl World {
 
     fn exchange(&mut self) {
         for note in self.workbench.take_messages() {
-            if let Some(answer) = self.crawldb.on_message(note, self.now, &mut self.dice) {
+            if let Some(answer) = self.crawldb.on_message(note, self.now, &mut self.rng) {
                 self.later(200, Event::Note(answer));
             }
         }
-        while let Some(due) = self.crawldb.due(self.now, &mut self.dice) {
+        while let Some(due) = self.crawldb.due(self.now, &mut self.rng) {
             self.later(200, Event::Note(ToWorkbench::Due(Box::new(due))));
         }
         for NameRequest { host, .. } in self.workbench.take_to_resolve() {
@@ -216,14 +216,14 @@ impl World {
     }
 
     fn snapshot(&mut self, host: HostKey) -> Result<Resolved, ResolveError> {
-        if self.dice.percent(self.trouble / 4) {
+        if self.rng.percent(self.trouble / 4) {
             let errors = [ResolveError::NoSuchName, ResolveError::Unavailable];
-            return Err(self.dice.pick(&errors));
+            return Err(self.rng.pick(&errors));
         }
-        let moved = if self.dice.percent(self.trouble) { self.dice.below(9) } else { 0 };
+        let moved = if self.rng.percent(self.trouble) { self.rng.below(9) } else { 0 };
         let n = (host.host.0 % 97 + moved) % self.n_ips;
         let address = IpAddr::V4(Ipv4Addr::new(198, 51, 100, n as u8));
-        let ttl = self.dice.pick(&[0, 60, 3_600]);
+        let ttl = self.rng.pick(&[0, 60, 3_600]);
         Ok(Resolved { address, until: self.now + secs(ttl) })
     }
 
@@ -233,7 +233,7 @@ impl World {
             address: visit.address,
             requests: 1,
             ended: self.now,
-            served: ms(self.dice.below(3_000)),
+            served: ms(self.rng.below(3_000)),
             signal: self.signal(),
             returned: Vec::new(),
             pages: 0,
@@ -247,8 +247,8 @@ impl World {
                 verdict.robots = Some(RobotsAnswer { request, found, verified: false });
             }
             VisitTask::Pages { mut urls, .. } => {
-                let tried = if self.dice.percent(self.trouble) {
-                    self.dice.below(urls.len() as u64 + 1)
+                let tried = if self.rng.percent(self.trouble) {
+                    self.rng.below(urls.len() as u64 + 1)
                 } else {
                     urls.len() as u64
                 };
@@ -265,25 +265,25 @@ impl World {
     }
 
     fn signal(&mut self) -> VisitSignal {
-        if !self.dice.percent(self.trouble) {
+        if !self.rng.percent(self.trouble) {
             return VisitSignal::Healthy;
         }
-        match self.dice.below(4) {
+        match self.rng.below(4) {
             0 => VisitSignal::SlowDown(None),
-            1 => VisitSignal::SlowDown(Some(secs(self.dice.below(400)))),
-            _ => VisitSignal::Failed(Failure::ALL[2 + self.dice.below(12) as usize]),
+            1 => VisitSignal::SlowDown(Some(secs(self.rng.below(400)))),
+            _ => VisitSignal::Failed(Failure::ALL[2 + self.rng.below(12) as usize]),
         }
     }
 
     fn robots(&mut self, signal: VisitSignal) -> RobotsOutcome {
-        if signal != VisitSignal::Healthy || self.dice.percent(self.trouble / 2) {
+        if signal != VisitSignal::Healthy || self.rng.percent(self.trouble / 2) {
             return RobotsOutcome::Unreachable;
         }
-        match self.dice.below(10) {
+        match self.rng.below(10) {
             0..6 => RobotsOutcome::Rules(Arc::default()),
             6..8 => RobotsOutcome::Missing,
             _ => {
-                let (name, path) = (self.crawldb.any_name(&mut self.dice), self.dice.below(3));
+                let (name, path) = (self.crawldb.any_name(&mut self.rng), self.rng.below(3));
                 let url = format!("https://{name}:{}/robots.txt", 8_080 + path);
                 RobotsOutcome::Redirect(CrawlUrl::parse(&url).unwrap())
             }
@@ -324,7 +324,7 @@ impl World {
         self.crawldb.killed();
         self.events.clear();
         self.in_flight = 0;
-        self.now = self.now + ms(self.dice.below(3_000));
+        self.now = self.now + ms(self.rng.below(3_000));
         self.workbench =
             Workbench::new(&self.settings, KeyedHasher::with_public_key(), self.now, true);
     }

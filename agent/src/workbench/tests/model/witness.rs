@@ -81,12 +81,12 @@ impl Witness {
         self.hosts_busy.remove(&host);
         self.ips_busy.remove(&ip);
         if verdict.requests > 0 {
-            self.put_off(host, now + self.delay(verdict.served));
+            self.extend_deadline(host, now + self.delay(verdict.served));
             self.ips_next.insert(ip, now + self.settings.live.politeness.ip_delay);
             self.connections.insert(host, (ip, now + self.settings.fixed.fetch.keep_alive));
         }
         if let VisitSignal::SlowDown(Some(wait)) = verdict.signal {
-            self.put_off(host, now + wait);
+            self.extend_deadline(host, now + wait);
         }
         if let Some(answer) = &verdict.robots {
             self.on_answer(&answer.request, &answer.found);
@@ -122,7 +122,7 @@ impl Witness {
     pub fn killed(&mut self, now: Timestamp) {
         let delay = self.delay(Duration::ZERO);
         for host in std::mem::take(&mut self.hosts_busy) {
-            self.put_off(host, now + delay);
+            self.extend_deadline(host, now + delay);
         }
         for ip in std::mem::take(&mut self.ips_busy) {
             self.ips_next.insert(ip, now + self.settings.live.politeness.ip_delay);
@@ -131,7 +131,7 @@ impl Witness {
         self.answers.clear();
     }
 
-    fn put_off(&mut self, host: HostKey, until: Timestamp) {
+    fn extend_deadline(&mut self, host: HostKey, until: Timestamp) {
         let next = self.hosts_next.entry(host).or_default();
         *next = until.max(*next);
     }

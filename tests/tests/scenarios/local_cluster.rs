@@ -39,7 +39,7 @@ fn three_agents_in_one_process_fetch_what_one_would() {
 }
 
 #[test]
-fn a_fleet_that_was_interrupted_goes_on_where_it_was() {
+fn a_local_cluster_that_was_interrupted_goes_on_where_it_was() {
     let scene = scene(12);
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 120);
@@ -53,7 +53,7 @@ fn a_fleet_that_was_interrupted_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_fleet_keeps_to_the_page_limit() {
+fn a_local_cluster_keeps_to_the_page_limit() {
     let scene = scene(8).arg("--max-pages").arg("90");
     let ended = scene.crawl().succeeded();
     let pages = scene.web.log().entries().iter().filter(|entry| is_page(entry)).count();
