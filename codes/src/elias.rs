@@ -41,6 +41,9 @@ impl Code for Gamma {
     }
 }
 
+/// Zeros with which a word of δ begins if it has at most 9 + 30 bits.
+const SHORT_ZEROS: u32 = 4;
+
 /// The δ code: the length of x + 1 in γ, and its bits below the top one. With λ = ⌊log₂(x + 1)⌋ it has
 /// 2⌊log₂(λ + 1)⌋ + 1 + λ bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +62,16 @@ impl Code for Delta {
 
     #[inline]
     fn read(&self, reader: &mut BitReader<'_>) -> Result<u64, CodeError> {
+        // A word of some bits is in one window.
+        let window = reader.window();
+        let zeros = window.leading_zeros();
+        if zeros <= SHORT_ZEROS {
+            let gamma_bits = 2 * zeros + 1;
+            let n = (window >> (64 - gamma_bits)) as u32 - 1;
+            let rest = (window << gamma_bits) >> 1 >> (63 - n);
+            reader.skip(u64::from(gamma_bits + n))?;
+            return Ok((1 << n) + rest - 1);
+        }
         reader.read_delta_param::<false, true>()
     }
 

@@ -34,7 +34,7 @@ pub struct DocumentLink {
     pub text: String,
 }
 
-/// Positions between the last word of the title and the first one of the text, so that no phrase has words of both.
+/// Positions between the last word of the text and the first one of the title, so that no phrase has words of both.
 pub const TITLE_GAP: u32 = 100;
 
 /// Words of the text of a link that are indexed.
@@ -47,20 +47,17 @@ impl Document {
     /// Calls `add` with each term of the document, field and position. Returns the number of words in title and
     /// text: the length of the document.
     pub(crate) fn terms(&self, stemmers: &mut Stemmers, mut add: impl FnMut(&str, Posting)) -> u32 {
-        let (mut position, mut n) = (0_u32, 0_u32);
-        for word in words(&self.title) {
-            stemmers.stem(&self.language, &word.word, |stem| {
-                add(stem, (TermField::Text, position));
-                add(stem, (TermField::Title, position));
-            });
-            position += 1;
+        // The text comes first, so that positions in it are below the length of the document.
+        let mut n = 0_u32;
+        for word in words(&self.text) {
+            stemmers.stem(&self.language, &word.word, |stem| add(stem, (TermField::Text, n)));
             n += 1;
         }
-        position += TITLE_GAP;
-        for word in words(&self.text) {
-            stemmers
-                .stem(&self.language, &word.word, |stem| add(stem, (TermField::Text, position)));
-            position += 1;
+        for (at, word) in (0_u32..).zip(words(&self.title)) {
+            stemmers.stem(&self.language, &word.word, |stem| {
+                add(stem, (TermField::Text, n + TITLE_GAP));
+                add(stem, (TermField::Title, at));
+            });
             n += 1;
         }
         for domain in domains(&self.host) {
@@ -130,12 +127,12 @@ mod tests {
         assert_eq!(
             found,
             [
-                "text:run@0",
-                "title:run@0",
+                "text:the@0",
                 "text:hous@1",
-                "title:hous@1",
-                "text:the@102",
+                "text:run@102",
+                "title:run@0",
                 "text:hous@103",
+                "title:hous@1",
                 "site:www.a.org@0",
                 "site:a.org@0",
                 "site:org@0",

@@ -1,5 +1,5 @@
 //! Size, speed of queries, and CPU time of building, beside tantivy and xapian over the same words, in turns; and ways
-//! to intersect lists. Stored texts count on no side.
+//! to intersect lists. Stored texts count on no side. Times are those of the CPU, since machines are shared.
 //!
 //! `CRIVELLO_BENCH_DOCUMENTS` sets the number of generated texts, `CRIVELLO_BENCH_TEXTS` a file with a text a line in
 //! place of them. Engines whose Python package cannot be had are left out.
@@ -98,7 +98,7 @@ struct Figures {
     bytes: u64,
     /// CPU seconds of each build.
     builds: Vec<f64>,
-    /// Seconds of each round, by kind of query.
+    /// CPU seconds of each round, by kind of query.
     rounds: BTreeMap<String, Vec<f64>>,
     found: BTreeMap<String, u64>,
 }
@@ -141,11 +141,11 @@ fn round(searcher: &Searcher, queries: &Queries, figures: &mut Figures) -> Resul
                 continue;
             }
             let options = SearchOptions { with_count, ..options };
-            let (start, mut found) = (seconds(ClockId::Monotonic), 0);
+            let (start, mut found) = (seconds(ClockId::ProcessCPUTime), 0);
             for text in &texts {
                 found += searcher.search(text, &options, &clock)?.found;
             }
-            let time = seconds(ClockId::Monotonic) - start;
+            let time = seconds(ClockId::ProcessCPUTime) - start;
             figures.rounds.entry(row_name(kind, with_count)).or_default().push(time);
             figures.found.insert(row_name(kind, with_count), found);
         }

@@ -15,7 +15,7 @@ use super::sorter::{PostingSorter, SortedPosting};
 use crate::document::TITLE_GAP;
 use crate::error::IndexError;
 use crate::field::TermField;
-use crate::postings::ListCodes;
+use crate::postings::Preset;
 use crate::segment::{AnchorWriter, LinkReader, LinkRow, LinksOfTarget, Segment, anchors_name};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 struct AnchorBuild<'a> {
     /// Directory of the index.
     dir: &'a Path,
-    codes: ListCodes,
+    preset: Preset,
     segments: &'a [Segment],
     /// Directory of the anchors of each segment.
     dirs: &'a [PathBuf],
@@ -38,7 +38,7 @@ struct AnchorBuild<'a> {
 /// Makes the words of links anew, if they are not those of the segments in force. The manifest is not written.
 pub(super) fn update_anchors(
     dir: &Path,
-    codes: ListCodes,
+    preset: Preset,
     manifest: &mut Manifest,
     memory: usize,
     stopped: &dyn Fn() -> bool,
@@ -46,12 +46,12 @@ pub(super) fn update_anchors(
     if manifest.are_anchors_current {
         return Ok(());
     }
-    let open = |entry: &SegmentEntry| entry.open(dir, codes);
+    let open = |entry: &SegmentEntry| entry.open(dir, preset);
     let segments: Vec<Segment> = manifest.segments.iter().map(open).collect::<Result<_, _>>()?;
     let generation = u64::from(manifest.take_number());
     let path = |entry: &SegmentEntry| dir.join(entry.name()).join(anchors_name(generation));
     let dirs: Vec<PathBuf> = manifest.segments.iter().map(path).collect();
-    let build = AnchorBuild { dir, codes, segments: &segments, dirs: &dirs, memory, stopped };
+    let build = AnchorBuild { dir, preset, segments: &segments, dirs: &dirs, memory, stopped };
     let written = build.run()?;
     for (index, entry) in manifest.segments.iter_mut().enumerate() {
         entry.anchors = None;
@@ -161,7 +161,7 @@ impl AnchorBuild<'_> {
                     }
                     written.insert(index);
                     let n = self.segments[index].n_documents();
-                    AnchorWriter::create(&self.dirs[index], self.codes, n)?
+                    AnchorWriter::create(&self.dirs[index], self.preset, n)?
                 }
             };
             current.push(&key.1, documents)?;

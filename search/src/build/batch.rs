@@ -1,13 +1,13 @@
 //! A batch: documents inverted in memory, then written as a segment.
 
 use super::manifest::UrlHasher;
+use super::term_ids::TermIds;
 use crate::document::Document;
 use crate::error::IndexError;
-use crate::postings::ListCodes;
+use crate::postings::Preset;
 use crate::segment::{CaptureRow, DocumentRow, LinkRow, NO_DOCUMENT, SegmentWriter, TextParts};
 use crate::text::Stemmers;
 use crivello_common::codec::{RowReader, RowWriter};
-use std::collections::HashMap;
 use std::path::Path;
 
 /// Bytes of memory that a term takes beside its list.
@@ -30,7 +30,7 @@ struct MemoryList {
 /// A batch that is being filled.
 pub(crate) struct Batch {
     writer: SegmentWriter,
-    ids: HashMap<Vec<u8>, u32>,
+    ids: TermIds,
     lists: Vec<MemoryList>,
     links: Vec<LinkRow>,
     memory: usize,
@@ -41,10 +41,10 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// Creates a batch, and the directory of its segment.
-    pub(crate) fn create(dir: &Path, codes: ListCodes) -> Result<Self, IndexError> {
+    pub(crate) fn create(dir: &Path, preset: Preset) -> Result<Self, IndexError> {
         Ok(Self {
-            writer: SegmentWriter::create(dir, codes)?,
-            ids: HashMap::new(),
+            writer: SegmentWriter::create(dir, preset)?,
+            ids: TermIds::default(),
             lists: Vec::new(),
             links: Vec::new(),
             memory: 0,
@@ -82,16 +82,11 @@ impl Batch {
             key.clear();
             key.push(field.byte());
             key.extend_from_slice(term.as_bytes());
-            let id = match ids.get(key) {
-                Some(id) => *id,
-                None => {
-                    let id = lists.len() as u32;
-                    *memory += TERM_BYTES + key.len();
-                    ids.insert(key.clone(), id);
-                    lists.push(MemoryList::default());
-                    id
-                }
-            };
+            let id = ids.of(key, lists.len() as u32);
+            if id == lists.len() as u32 {
+                *memory += TERM_BYTES + key.len();
+                lists.push(MemoryList::default());
+            }
             tokens.push((id, position));
         });
         tokens.sort_unstable();
@@ -115,6 +110,7 @@ impl Batch {
         for tokens in self.tokens.chunk_by(|one, other| one.0 == other.0) {
             let list = &mut self.lists[tokens[0].0 as usize];
             let before = list.row.0.capacity();
+            list.row.0.reserve(2 + tokens.len());
             list.row.number(u64::from(number - list.next)).number(tokens.len() as u64);
             let mut next = 0;
             for (_, position) in tokens {
@@ -138,20 +134,10 @@ impl Batch {
     pub(crate) fn finish(mut self) -> Result<u64, IndexError> {
         self.links.sort_unstable();
         self.links.into_iter().try_for_each(|link| self.writer.push_link(link))?;
-        // The first bytes decide most comparisons without a look at the term.
-        let first = |term: &[u8]| {
-            let mut bytes = [0; 8];
-            let n = term.len().min(8);
-            bytes[..n].copy_from_slice(&term[..n]);
-            u64::from_be_bytes(bytes)
-        };
-        let ids = self.ids.into_iter();
-        let mut terms: Vec<_> = ids.map(|(term, id)| (first(&term), term, id)).collect();
-        terms.sort_unstable();
         let mut positions = Vec::new();
-        for (_, term, id) in terms {
-            let list = &self.lists[id as usize];
-            self.writer.start_term(&term, list.documents);
+        for term in self.ids.sorted() {
+            let list = &self.lists[term.id as usize];
+            self.writer.start_term(term.bytes(&mut self.key), list.documents);
             let (mut row, mut document) = (RowReader(&list.row.0), 0);
             while let Some(gap) = row.small::<u32>() {
                 document += gap;

@@ -29,7 +29,7 @@ pub fn index_documents(
     fs::create_dir(dir).map_err(IndexError::io(dir))?;
     let _lock = lock(dir)?;
     let mut manifest = Manifest::new(preset, stemming)?;
-    let (codes, hasher, source) = (preset.codes(), manifest.hasher(), manifest.take_number());
+    let (hasher, source) = (manifest.hasher(), manifest.take_number());
     let path = PathBuf::from("documents");
     manifest.sources.push(Source { id: source, path, bytes: 0, modified_ns: 0 });
     let mut stemmers = Stemmers::new(stemming);
@@ -53,7 +53,7 @@ pub fn index_documents(
             Some(batch) => batch,
             None => {
                 let number = manifest.take_number();
-                (number, Batch::create(&dir.join(segment_name(number)), codes)?)
+                (number, Batch::create(&dir.join(segment_name(number)), preset)?)
             }
         };
         current.push(&document, source, &hasher, &mut stemmers)?;
@@ -66,16 +66,16 @@ pub fn index_documents(
     batch.map_or(Ok(()), &mut end)?;
     if entries.len() > 1 {
         let segments: Vec<Segment> =
-            entries.iter().map(|entry| entry.open(dir, codes)).collect::<Result<_, _>>()?;
+            entries.iter().map(|entry| entry.open(dir, preset)).collect::<Result<_, _>>()?;
         let segments: Vec<&Segment> = segments.iter().collect();
         let number = manifest.take_number();
         let path = dir.join(segment_name(number));
-        let merged = merge(&path, &segments, codes, &manifest.source_ids(), &|| false)?;
+        let merged = merge(&path, &segments, preset, &manifest.source_ids(), &|| false)?;
         entries = vec![entry(number, merged.documents, merged.bytes)];
     }
     manifest.segments = entries;
     manifest.are_anchors_current = false;
-    update_anchors(dir, codes, &mut manifest, memory_bytes, &|| false)?;
+    update_anchors(dir, preset, &mut manifest, memory_bytes, &|| false)?;
     manifest.write(dir)?;
     remove_strays(dir, &manifest)
 }

@@ -9,7 +9,7 @@ use super::recovery::{drop_damaged, lock, read_manifest, remove_strays};
 use super::update::{IndexProgress, IndexReport, IndexUpdate};
 use crate::document::{Document, DocumentLink};
 use crate::error::IndexError;
-use crate::postings::ListCodes;
+use crate::postings::Preset;
 use crate::ranks::{ranks_name, write_ranks};
 use crate::segment::{Segment, dead_name};
 use crate::text::{Stemmers, Stemming};
@@ -49,7 +49,7 @@ struct State {
 
 struct Run<'a> {
     job: &'a IndexUpdate<'a>,
-    codes: ListCodes,
+    preset: Preset,
     stemming: Stemming,
     hasher: UrlHasher,
     base: SourceBase,
@@ -87,7 +87,7 @@ impl IndexUpdate<'_> {
         let mut manifest = read_manifest(self, &mut report)?;
         let (preset, stemming) = manifest.options(self.dir)?;
         remove_strays(self.dir, &manifest)?;
-        drop_damaged(self, preset.codes(), &mut manifest, &mut report)?;
+        drop_damaged(self, preset, &mut manifest, &mut report)?;
         if let Some(table) = self.ranks {
             let (generation, hasher) = (u64::from(manifest.take_number()), manifest.hasher());
             write_ranks(table, &self.dir.join(ranks_name(generation)), |name| hasher.hash(name))?;
@@ -105,7 +105,7 @@ impl IndexUpdate<'_> {
             Mutex::new(State { manifest, report, merging: BTreeSet::new(), n_at_last_dead });
         let run = Run {
             job: self,
-            codes: preset.codes(),
+            preset,
             hasher,
             stemming,
             base,
@@ -288,7 +288,7 @@ impl Run<'_> {
             None => {
                 let number = self.lock().manifest.take_number();
                 let dir = self.job.dir.join(segment_name(number));
-                segments.batch.insert((number, Batch::create(&dir, self.codes)?))
+                segments.batch.insert((number, Batch::create(&dir, self.preset)?))
             }
         };
         Ok(batch)
@@ -341,7 +341,7 @@ impl Run<'_> {
     /// Finds dead documents anew, and writes those sets that changed. The manifest is not written. Returns the sources
     /// that have to be read again.
     fn find_dead(&self, manifest: &mut Manifest) -> Result<BTreeSet<u32>, IndexError> {
-        let open = |entry: &SegmentEntry| entry.open(self.job.dir, self.codes);
+        let open = |entry: &SegmentEntry| entry.open(self.job.dir, self.preset);
         let segments: Vec<Segment> =
             manifest.segments.iter().map(open).collect::<Result<_, _>>()?;
         let DeadDocuments { sets, wanted } = dead_documents(&segments, &manifest.source_ids())?;
@@ -401,11 +401,11 @@ impl Run<'_> {
             (entries, state.manifest.source_ids(), state.manifest.take_number())
         };
         self.progress.merging.store(entries.len(), Relaxed);
-        let open = |entry: &SegmentEntry| entry.open(dir, self.codes);
+        let open = |entry: &SegmentEntry| entry.open(dir, self.preset);
         let segments: Vec<Segment> = entries.iter().map(open).collect::<Result<_, _>>()?;
         let segments: Vec<&Segment> = segments.iter().collect();
         let path = dir.join(segment_name(number));
-        let merged = merge(&path, &segments, self.codes, &sources, &|| self.is_stopped());
+        let merged = merge(&path, &segments, self.preset, &sources, &|| self.is_stopped());
         self.progress.merging.store(0, Relaxed);
         let merged = merged?;
         sync_dir(dir)?;
@@ -475,7 +475,7 @@ impl Run<'_> {
         let mut state = self.lock();
         let (dir, memory) = (self.job.dir, self.job.memory_bytes.max(BATCH_BYTES_MIN));
         let stopped = || self.is_stopped();
-        update_anchors(dir, self.codes, &mut state.manifest, memory, &stopped)?;
+        update_anchors(dir, self.preset, &mut state.manifest, memory, &stopped)?;
         state.manifest.write(dir)
     }
 

@@ -5,7 +5,7 @@
 
 use crate::error::IndexError;
 use crate::file::FORMAT_VERSION;
-use crate::postings::{ListCodes, Preset};
+use crate::postings::Preset;
 use crate::segment::Segment;
 use crate::text::Stemming;
 use crivello_common::runtime::replace_file;
@@ -94,9 +94,9 @@ impl SegmentEntry {
     }
 
     /// Opens the segment in the directory of the index.
-    pub(crate) fn open(&self, dir: &Path, codes: ListCodes) -> Result<Segment, IndexError> {
+    pub(crate) fn open(&self, dir: &Path, preset: Preset) -> Result<Segment, IndexError> {
         let dead = self.dead.map(|(generation, _)| generation);
-        Segment::open(&dir.join(self.name()), codes, dead, self.anchors)
+        Segment::open(&dir.join(self.name()), preset, dead, self.anchors)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::captures::Captures;
 use crate::error::IndexError;
 use crate::field::has_positions;
-use crate::postings::{ListCodes, ListEntry, PostingReader};
+use crate::postings::{ListEntry, PostingReader, Preset};
 use crate::segment::{
     CaptureRow, LinkReader, LinkRow, MERGED_AWAY, NO_DOCUMENT, Segment, SegmentWriter, TermCursor,
 };
@@ -27,11 +27,11 @@ pub(super) struct Merged {
 pub(super) fn merge(
     dir: &Path,
     segments: &[&Segment],
-    codes: ListCodes,
+    preset: Preset,
     sources: &BTreeSet<u32>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Merged, IndexError> {
-    let mut writer = SegmentWriter::create(dir, codes)?;
+    let mut writer = SegmentWriter::create(dir, preset)?;
     let mut numbers = Vec::with_capacity(segments.len());
     for segment in segments {
         numbers.push(copy_documents(segment, &mut writer, stopped)?);

@@ -18,6 +18,7 @@ mod manifest;
 mod merge;
 mod recovery;
 mod sorter;
+mod term_ids;
 #[cfg(test)]
 pub(crate) mod testing;
 mod update;

@@ -4,7 +4,7 @@ use super::manifest::{MANIFEST, Manifest, SegmentEntry, Source, SourceBase};
 use super::sorter::RUN_PREFIX;
 use super::update::{IndexReport, IndexUpdate};
 use crate::error::IndexError;
-use crate::postings::{ListCodes, Preset};
+use crate::postings::Preset;
 use crate::ranks::{RankTable, ranks_name};
 use crate::segment::{AnchorIndex, anchors_name, dead_name};
 use crate::text::Stemming;
@@ -113,7 +113,7 @@ pub(super) fn remove_strays(dir: &Path, manifest: &Manifest) -> Result<(), Index
 /// check does so: their archive files may be gone.
 pub(super) fn drop_damaged(
     job: &IndexUpdate<'_>,
-    codes: ListCodes,
+    preset: Preset,
     manifest: &mut Manifest,
     report: &mut IndexReport,
 ) -> Result<(), IndexError> {
@@ -131,7 +131,7 @@ pub(super) fn drop_damaged(
                 manifest.are_anchors_current = false;
             }
         }
-        let opened = entry.open(job.dir, codes);
+        let opened = entry.open(job.dir, preset);
         let checked = opened.and_then(|one| if job.check { one.check() } else { Ok(()) });
         match checked {
             Ok(()) => kept.push(entry),

@@ -32,7 +32,7 @@ impl<'d> TestIndex<'d> {
         let source = self.manifest.take_number();
         let number = self.manifest.take_number();
         let dir = self.dir.join(segment_name(number));
-        let mut batch = Batch::create(&dir, self.preset.codes()).unwrap();
+        let mut batch = Batch::create(&dir, self.preset).unwrap();
         let hasher = self.manifest.hasher();
         for document in documents {
             batch.push(document, source, &hasher, &mut self.stemmers).unwrap();
@@ -51,7 +51,7 @@ impl<'d> TestIndex<'d> {
     }
 
     fn open(&self) -> Vec<Segment> {
-        let open = |entry: &SegmentEntry| entry.open(self.dir, self.preset.codes()).unwrap();
+        let open = |entry: &SegmentEntry| entry.open(self.dir, self.preset).unwrap();
         self.manifest.segments.iter().map(open).collect()
     }
 
@@ -77,8 +77,7 @@ impl<'d> TestIndex<'d> {
         }
         self.manifest.are_anchors_current = false;
         // Little memory, so that they are sorted on disk.
-        update_anchors(self.dir, self.preset.codes(), &mut self.manifest, 4_000, &|| false)
-            .unwrap();
+        update_anchors(self.dir, self.preset, &mut self.manifest, 4_000, &|| false).unwrap();
         self.manifest.write(self.dir).unwrap();
     }
 
@@ -98,7 +97,7 @@ impl<'d> TestIndex<'d> {
         let number = self.manifest.take_number();
         let sources = self.manifest.source_ids();
         let dir = self.dir.join(segment_name(number));
-        let merged = merge(&dir, &segments, self.preset.codes(), &sources, &|| false).unwrap();
+        let merged = merge(&dir, &segments, self.preset, &sources, &|| false).unwrap();
         let (documents, captures, bytes) = (merged.documents, merged.captures, merged.bytes);
         let entry =
             SegmentEntry { number, documents, captures, bytes, sources, dead: None, anchors: None };

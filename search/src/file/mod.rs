@@ -8,16 +8,18 @@
 //!         │ length of the footer up to here (4) │ XXH3-64 of the footer up to here (8) │ magic number (8)
 //! ```
 //! All integers are little-endian. A page is checked before a byte of it is used, whenever it is read. So a
-//! decoder, which may trust its input, never sees a damaged byte.
+//! decoder, which may trust its input, never sees a damaged byte. Pages that were read stay in a bounded cache.
 
+mod cache;
 mod reader;
 mod writer;
 
-pub(crate) use reader::CheckedFile;
+pub(crate) use cache::ChunkCache;
+pub(crate) use reader::{CheckedBytes, CheckedFile};
 pub(crate) use writer::CheckedFileWriter;
 
 /// Version of the format of all files of an index.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// Bytes of a page.
 const PAGE: usize = 4096;

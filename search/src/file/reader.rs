@@ -1,23 +1,54 @@
 //! Reading a file of sections.
 
+use super::cache::{CHUNK, ChunkCache};
 use super::{FORMAT_VERSION, FileKind, MAGIC, PAGE, SECTIONS_MAX, TAIL};
 use crate::error::IndexError;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes of the chunks that a file keeps if it shares no cache.
+const OWN_BYTES: usize = 4 * CHUNK as usize;
 
 /// A whole file. Its checksums of pages are in memory: 8 bytes for 4096.
 #[derive(Debug)]
 pub(crate) struct CheckedFile {
     path: PathBuf,
+    /// Number of the file in caches. No other one of the process has it.
+    number: u64,
+    cache: Arc<ChunkCache>,
     file: File,
     checksums: Vec<u64>,
     /// Offset and length of each section.
     sections: Vec<(u64, u64)>,
     /// Length of all sections.
     length: u64,
+}
+
+/// Bytes of a section, and others around them if these are in memory anyway.
+#[derive(Debug)]
+pub(crate) struct CheckedBytes {
+    /// Offset in the section; below 0 if bytes before the section are there, too.
+    start: i64,
+    bytes: Arc<[u8]>,
+}
+
+impl CheckedBytes {
+    /// Returns no bytes.
+    pub(crate) fn none() -> Self {
+        Self { start: 0, bytes: Arc::new([]) }
+    }
+
+    /// Returns the bytes of a range of the section, if they are there.
+    #[inline]
+    pub(crate) fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let at = |offset: u64| usize::try_from(offset as i64 - self.start).ok();
+        self.bytes.get(at(range.start)?..at(range.end)?)
+    }
 }
 
 /// A reader of the integers of a footer.
@@ -83,7 +114,21 @@ impl CheckedFile {
         }
         let (chunks, _) = bytes.as_chunks::<8>();
         let checksums = chunks.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        Ok(Self { path: path.to_owned(), file, checksums, sections: found_sections, length })
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        Ok(Self {
+            path: path.to_owned(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            cache: Arc::new(ChunkCache::new(OWN_BYTES)),
+            file,
+            checksums,
+            sections: found_sections,
+            length,
+        })
+    }
+
+    /// Shares a cache with other files.
+    pub(crate) fn share(&mut self, cache: &Arc<ChunkCache>) {
+        self.cache = cache.clone();
     }
 
     #[allow(clippy::type_complexity, reason = "the fields of a footer, used once")]
@@ -104,18 +149,70 @@ impl CheckedFile {
         self.length + self.checksums.len() as u64 * 8
     }
 
-    /// Reads a range of a section into `out`, which it replaces.
+    /// Returns the offsets in the file of a range of a section.
+    fn offsets(&self, section: usize, range: &Range<u64>) -> Result<Range<u64>, IndexError> {
+        let (offset, length) = *self.sections.get(section).ok_or(self.damaged("sections"))?;
+        if range.start > range.end || range.end > length {
+            return Err(self.damaged("a reference beyond its end"));
+        }
+        Ok(offset + range.start..offset + range.end)
+    }
+
+    /// Returns a range of a section, with what is around it in memory.
+    pub(crate) fn bytes_of(
+        &self,
+        section: usize,
+        range: &Range<u64>,
+    ) -> Result<CheckedBytes, IndexError> {
+        let offsets = self.offsets(section, range)?;
+        if offsets.is_empty() {
+            return Ok(CheckedBytes { start: range.start as i64, bytes: Arc::new([]) });
+        }
+        let section_start = (offsets.start - range.start) as i64;
+        let (first, last) = (offsets.start / CHUNK, (offsets.end - 1) / CHUNK);
+        if first == last {
+            let start = (first * CHUNK) as i64 - section_start;
+            return Ok(CheckedBytes { start, bytes: self.chunk(first)? });
+        }
+        let mut bytes = Vec::with_capacity((offsets.end - offsets.start) as usize);
+        for index in first..=last {
+            let chunk = self.chunk(index)?;
+            let start = offsets.start.saturating_sub(index * CHUNK) as usize;
+            let end = (offsets.end - index * CHUNK).min(CHUNK) as usize;
+            bytes.extend_from_slice(&chunk[start..end]);
+        }
+        Ok(CheckedBytes { start: range.start as i64, bytes: bytes.into() })
+    }
+
+    fn chunk(&self, index: u64) -> Result<Arc<[u8]>, IndexError> {
+        self.cache.get((self.number, index), || {
+            let start = index * CHUNK;
+            let mut bytes = vec![0; (self.length - start).min(CHUNK) as usize];
+            self.read_pages(start, &mut bytes)?;
+            Ok(bytes.into())
+        })
+    }
+
+    /// Reads whole pages, and checks them.
+    fn read_pages(&self, start: u64, pages: &mut [u8]) -> Result<(), IndexError> {
+        self.file.read_exact_at(pages, start).map_err(IndexError::io(&self.path))?;
+        let first = (start / PAGE as u64) as usize;
+        for (page, checksum) in pages.chunks(PAGE).zip(&self.checksums[first..]) {
+            if xxh3_64(page) != *checksum {
+                return Err(self.damaged("a page"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a range of a section into `out`, which it replaces. It is kept in no cache.
     pub(crate) fn read(
         &self,
         section: usize,
         range: Range<u64>,
         out: &mut Vec<u8>,
     ) -> Result<(), IndexError> {
-        let (offset, length) = *self.sections.get(section).ok_or(self.damaged("sections"))?;
-        if range.start > range.end || range.end > length {
-            return Err(self.damaged("a reference beyond its end"));
-        }
-        let (start, end) = (offset + range.start, offset + range.end);
+        let Range { start, end } = self.offsets(section, &range)?;
         let page_start = start / PAGE as u64 * PAGE as u64;
         let page_end = (end.div_ceil(PAGE as u64) * PAGE as u64).min(self.length);
         out.clear();
@@ -123,13 +220,7 @@ impl CheckedFile {
             return Ok(());
         }
         out.resize((page_end - page_start) as usize, 0);
-        self.file.read_exact_at(out, page_start).map_err(IndexError::io(&self.path))?;
-        let first = (page_start / PAGE as u64) as usize;
-        for (page, checksum) in out.chunks(PAGE).zip(&self.checksums[first..]) {
-            if xxh3_64(page) != *checksum {
-                return Err(self.damaged("a page"));
-            }
-        }
+        self.read_pages(page_start, out)?;
         out.truncate((end - page_start) as usize);
         out.drain(..(start - page_start) as usize);
         Ok(())
@@ -145,14 +236,9 @@ impl CheckedFile {
     /// Checks all pages.
     pub(crate) fn check(&self) -> Result<(), IndexError> {
         let mut buffer = vec![0; 256 * PAGE];
-        for (n, checksums) in self.checksums.chunks(256).enumerate() {
-            let start = (n * 256 * PAGE) as u64;
-            let length = (self.length - start).min(buffer.len() as u64) as usize;
-            let pages = &mut buffer[..length];
-            self.file.read_exact_at(pages, start).map_err(IndexError::io(&self.path))?;
-            if pages.chunks(PAGE).zip(checksums).any(|(page, sum)| xxh3_64(page) != *sum) {
-                return Err(self.damaged("a page"));
-            }
+        let bytes = buffer.len() as u64;
+        for start in (0..self.length).step_by(buffer.len()) {
+            self.read_pages(start, &mut buffer[..(self.length - start).min(bytes) as usize])?;
         }
         Ok(())
     }

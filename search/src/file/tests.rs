@@ -33,7 +33,13 @@ fn sections_are_read_back() {
         let (mut out, n) = (Vec::new(), n as u64);
         for (start, end) in [(0, n), (n / 2, n), (n / 3, n / 2), (n, n)] {
             file.read(0, start..end, &mut out).unwrap();
-            assert_eq!(out, first[start as usize..end as usize]);
+            let expected = &first[start as usize..end as usize];
+            assert_eq!(out, expected);
+            let bytes = file.bytes_of(0, &(start..end)).unwrap();
+            assert_eq!(bytes.get(&(start..end)), Some(expected));
+            let second = file.bytes_of(1, &(1..4)).unwrap();
+            assert_eq!(second.get(&(1..4)).unwrap(), b"eco");
+            assert_eq!(second.get(&(0..1 << 40)), None);
         }
         assert!(matches!(file.read(0, 0..n + 1, &mut out), Err(IndexError::Damaged { .. })));
         assert!(CheckedFile::open(&path, FileKind::Terms, 2).is_err(), "another kind");

@@ -6,6 +6,7 @@
 mod anchored;
 mod and;
 mod budget;
+mod conjunction;
 mod explain;
 mod not;
 mod or;
@@ -18,6 +19,7 @@ pub(crate) use anchored::Anchored;
 pub(crate) use and::And;
 pub use budget::{Bound, SearchBounds};
 pub(crate) use budget::{Budget, Halt};
+pub(crate) use conjunction::Conjunction;
 use explain::Calls;
 pub use explain::Explained;
 pub(crate) use not::{All, Not};
@@ -25,7 +27,7 @@ pub(crate) use or::Or;
 pub(crate) use positions::{InOrder, Near, Phrase, Window};
 pub(crate) use scoring::{Scoring, TermWeight};
 pub(crate) use terms::{TermList, Terms};
-pub(crate) use union::{Union, UnionContext};
+pub(crate) use union::{RankingContext, Union};
 
 /// A stream of documents, ascending. It begins before the first one.
 pub(crate) trait Operator {

@@ -17,14 +17,18 @@ impl TermWeight {
     /// Returns the score of a document that has the term `count` times.
     #[inline]
     pub(super) fn score(self, count: u32, length: u32) -> f64 {
-        let count = f64::from(count);
-        self.weight * count / (count + (self.base + self.slope * f64::from(length)))
+        self.of(f64::from(count), f64::from(length))
+    }
+
+    #[inline]
+    pub(super) fn of(self, count: f64, length: f64) -> f64 {
+        self.weight * count / (count + (self.base + self.slope * length))
     }
 
     /// Returns a bound of the scores in a block; that in all documents without `impacts`.
     pub(super) fn bound(self, impacts: Option<&Impacts>) -> f64 {
         let Some(impacts) = impacts else { return self.weight };
-        let scores = impacts.pairs().iter().map(|(count, length)| self.score(*count, *length));
+        let scores = impacts.pairs().map(|(count, length)| self.score(count, length));
         scores.fold(0.0, f64::max)
     }
 }

@@ -3,12 +3,14 @@
 //! Suel 2011).
 //!
 //! A window ends with the first block that ends. The lists with the lowest bounds that together stay below the threshold
-//! are not essential: a document that only they have cannot be among the best. The other lists give the candidates,
-//! and only these are scored, by all lists in the order of the query, so that a score is rounded the same whatever is
-//! passed. A document with the score of the threshold is a candidate.
+//! are not essential: a document that only they have cannot be among the best. If lists are few, the same is asked of each
+//! set of them: a document is a candidate if the bounds of the lists that have it reach the threshold. Only candidates are
+//! scored, by all lists in the order of the query, so that a score is rounded the same whatever is passed. A document
+//! with the score of the threshold is a candidate.
 
 use super::scoring::{Scoring, is_below};
 use super::{Budget, Calls, Explained, Halt, Operator, TermList};
+use crate::postings::QUANTUM;
 use crate::segment::DeadSet;
 use std::ops::Range;
 
@@ -17,6 +19,11 @@ const WINDOW: u32 = 2048;
 const WORDS: usize = WINDOW as usize / 64;
 /// Lists with which blocks are passed, at most. With more of them, windows would be small.
 const BOUNDED_LISTS_MAX: usize = 16;
+
+/// If one of this number of documents of a list is a candidate, all are scored.
+const SPARSE: u64 = 4;
+/// Lists of which each set is looked at, at most.
+const LISTS_OF_SETS_MAX: usize = 4;
 
 /// A set of documents of a window.
 type Bits = [u64; WORDS];
@@ -38,6 +45,8 @@ pub(crate) struct Union<'s> {
     base: u32,
     end: u32,
     candidates: Bits,
+    /// Documents of each list in the window.
+    of_lists: Vec<Bits>,
     scores: Vec<f64>,
     document: Option<u32>,
     /// Documents that were counted, but not returned.
@@ -49,11 +58,13 @@ pub(crate) struct Union<'s> {
     /// Bounds of the lists in the window, ascending, and which lists are essential.
     bounds: Vec<(f64, usize)>,
     is_essential: Vec<bool>,
+    /// Bound of what links add in the window.
+    of_anchors: f64,
     calls: Calls,
 }
 
 /// The parts of a segment and of a search that a union needs.
-pub(crate) struct UnionContext<'s> {
+pub(crate) struct RankingContext<'s> {
     pub(crate) scoring: Scoring<'s>,
     /// Lists of links.
     pub(crate) anchors: Vec<TermList<'s>>,
@@ -67,8 +78,11 @@ pub(crate) struct UnionContext<'s> {
 
 impl<'s> Union<'s> {
     /// Creates the union of some words, each with its lists.
-    pub(crate) fn new(words: Vec<(String, Vec<TermList<'s>>)>, context: UnionContext<'s>) -> Self {
-        let UnionContext { scoring, anchors, budget, dead, n_documents, counts_all } = context;
+    pub(crate) fn new(
+        words: Vec<(String, Vec<TermList<'s>>)>,
+        context: RankingContext<'s>,
+    ) -> Self {
+        let RankingContext { scoring, anchors, budget, dead, n_documents, counts_all } = context;
         let (mut names, mut lists) = (Vec::new(), Vec::new());
         for (name, of_word) in words {
             names.push((name, lists.len()..lists.len() + of_word.len()));
@@ -88,6 +102,7 @@ impl<'s> Union<'s> {
             base: 0,
             end: 0,
             candidates: [0; WORDS],
+            of_lists: vec![[0; WORDS]; n.min(BOUNDED_LISTS_MAX)],
             scores: vec![0.0; WINDOW as usize],
             document: None,
             passed: 0,
@@ -96,6 +111,7 @@ impl<'s> Union<'s> {
             looked: vec![0; n],
             bounds: Vec::with_capacity(n),
             is_essential: vec![true; n],
+            of_anchors: 0.0,
             calls: Calls::default(),
         }
     }
@@ -140,7 +156,7 @@ impl<'s> Union<'s> {
                 *looked += documents.len() as u64;
                 for (&document, &count) in documents.iter().zip(counts) {
                     let at = (document - self.base) as usize;
-                    let score = self.scoring.score(list.term, count as u32 + 1, document);
+                    let score = self.scoring.score(list.term, count, document);
                     // The first list of a document replaces what the last window left.
                     let before = if has(&all, at) { self.scores[at] } else { 0.0 };
                     self.scores[at] = before + score;
@@ -167,53 +183,83 @@ impl<'s> Union<'s> {
             self.is_counted = false;
             return Ok(false);
         }
-        let (mut all, mut candidates) = ([0; WORDS], [0; WORDS]);
-        for ((list, is_essential), looked) in
-            self.lists.iter_mut().zip(&self.is_essential).zip(&mut self.looked)
-        {
-            if !is_essential && !self.counts_all {
-                self.is_counted = false;
-                continue;
+        let n_words = ((self.end - self.base) as usize).div_ceil(64);
+        self.candidates = [0; WORDS];
+        for only_essential in [true, false] {
+            if !only_essential
+                && !self.counts_all
+                && self.is_essential.iter().zip(&self.of_lists).all(|(is_essential, documents)| {
+                    !is_essential || documents[..n_words].iter().all(|word| *word == 0)
+                })
+            {
+                self.is_counted &= n_essential == self.lists.len();
+                return Ok(false);
             }
-            let documents = list.reader.peek(self.base..self.end)?;
-            *looked += documents.len() as u64;
-            let set = |bits: &mut Bits| {
-                for &document in documents {
-                    let at = (document - self.base) as usize;
-                    bits[at / 64] |= 1 << (at % 64);
+            for (index, list) in self.lists.iter_mut().enumerate() {
+                if self.is_essential[index] == only_essential {
+                    let documents = list.reader.peek(self.base..self.end)?;
+                    self.looked[index] += documents.len() as u64;
+                    let of_list = &mut self.of_lists[index][..n_words];
+                    of_list.fill(0);
+                    for &document in documents {
+                        let at = (document - self.base) as usize;
+                        of_list[at / 64] |= 1 << (at % 64);
+                    }
                 }
-            };
-            if self.counts_all {
-                set(&mut all);
-            }
-            if *is_essential {
-                set(&mut candidates);
             }
         }
-        self.candidates = candidates;
+        self.find_candidates(n_words);
+        let mut all = [0; WORDS];
+        self.of_lists.iter().for_each(|documents| add(&mut all, documents, n_words));
         self.remove_dead(&mut all);
-        let n_candidates = n_of(&self.candidates);
-        if self.counts_all {
-            self.passed += n_of(&all) - n_candidates;
-        }
+        let n_candidates = n_of(&self.candidates[..n_words]);
+        self.passed += n_of(&all[..n_words]) - n_candidates;
         if n_candidates > 0 {
-            self.score_candidates(n_essential == self.lists.len())?;
+            self.score_candidates(n_words)?;
         }
         Ok(n_candidates > 0)
+    }
+
+    /// Finds the documents of the window whose lists have bounds that together reach the threshold.
+    fn find_candidates(&mut self, n_words: usize) {
+        let n = self.lists.len();
+        if n > LISTS_OF_SETS_MAX || self.bounds.is_empty() {
+            let essential = self.of_lists.iter().zip(&self.is_essential);
+            for (documents, _) in essential.filter(|(_, is_essential)| **is_essential) {
+                add(&mut self.candidates, documents, n_words);
+            }
+            return;
+        }
+        let reaches = |set: usize| {
+            let bounds = self.bounds.iter().filter(|(_, index)| set >> index & 1 == 1);
+            let sum = bounds.fold(self.of_anchors, |sum, (bound, _)| sum + bound);
+            // Links alone make no result.
+            set != 0 && !is_below(sum, self.threshold)
+        };
+        let lists = |set: usize| (0..n).filter(move |index| set >> index & 1 == 1);
+        // Larger sets have no other documents.
+        let is_least =
+            |set: &usize| reaches(*set) && lists(*set).all(|index| !reaches(*set & !(1 << index)));
+        for set in (1..1_usize << n).filter(is_least) {
+            for (word, candidates) in self.candidates[..n_words].iter_mut().enumerate() {
+                let of_set = lists(set).map(|index| self.of_lists[index][word]);
+                *candidates |= of_set.fold(u64::MAX, |all, one| all & one);
+            }
+        }
     }
 
     /// Finds the lists without which no document of the window reaches the threshold. Returns their number.
     fn find_essential(&mut self) -> usize {
         self.is_essential.fill(true);
+        self.bounds.clear();
         let n = self.lists.len();
         if self.threshold == f64::NEG_INFINITY {
             return n;
         }
-        self.bounds.clear();
         for (index, list) in self.lists.iter().enumerate() {
             let is_there = !list.reader.is_ended() && list.reader.floor() < self.end;
             let bound = match is_there {
-                true => self.scoring.terms[list.term].bound(list.reader.impacts()),
+                true => self.scoring.terms[list.term].bound(list.reader.impacts().as_ref()),
                 false => 0.0,
             };
             self.bounds.push((bound, index));
@@ -223,9 +269,10 @@ impl<'s> Union<'s> {
         let (mut sum, mut n_others) = (0.0, 0);
         for list in self.anchors.iter().filter(|list| !list.reader.is_ended()) {
             if list.reader.floor() < self.end {
-                sum += self.scoring.terms[list.term].bound(list.reader.impacts());
+                sum += self.scoring.terms[list.term].bound(list.reader.impacts().as_ref());
             }
         }
+        self.of_anchors = sum;
         for &(bound, index) in &self.bounds {
             sum += bound;
             if !is_below(sum, self.threshold) {
@@ -237,23 +284,45 @@ impl<'s> Union<'s> {
         n - n_others
     }
 
-    fn score_candidates(&mut self, are_all: bool) -> Result<(), Halt> {
-        for_each(&self.candidates, |at| self.scores[at] = 0.0);
-        for list in &mut self.lists {
+    fn score_candidates(&mut self, n_words: usize) -> Result<(), Halt> {
+        let candidates = self.candidates;
+        for_each(&candidates, |at| self.scores[at] = 0.0);
+        for (list, of_list) in self.lists.iter_mut().zip(&self.of_lists) {
+            let words = candidates[..n_words].iter().zip(of_list);
+            let n: u64 = words.map(|(one, other)| u64::from((one & other).count_ones())).sum();
             // A window has documents of one block of each list.
-            let Some((documents, counts)) = list.reader.run(self.base..self.end, true)? else {
+            let Some((documents, counts)) = list.reader.run(self.base..self.end, n > 0)? else {
                 continue;
             };
             let weight = self.scoring.terms[list.term];
+            if n * SPARSE > documents.len() as u64 {
+                // Scores that nobody wants cost less than branches.
+                let mut scores = [0.0; QUANTUM];
+                for ((document, count), score) in documents.iter().zip(counts).zip(&mut scores) {
+                    let length = self.scoring.lengths[*document as usize];
+                    *score = weight.score(*count, length);
+                }
+                for (document, score) in documents.iter().zip(scores) {
+                    self.scores[(*document - self.base) as usize] += score;
+                }
+                continue;
+            }
             for (&document, &count) in documents.iter().zip(counts) {
                 let at = (document - self.base) as usize;
-                if are_all || has(&self.candidates, at) {
+                if has(&candidates, at) {
                     let length = self.scoring.lengths[document as usize];
-                    self.scores[at] += weight.score(count as u32 + 1, length);
+                    self.scores[at] += weight.score(count, length);
                 }
             }
         }
-        self.add_anchors()
+        self.add_anchors()?;
+        for_each(&candidates, |at| {
+            if self.scores[at] < self.threshold {
+                self.candidates[at / 64] &= !(1 << (at % 64));
+                self.passed += 1;
+            }
+        });
+        Ok(())
     }
 
     /// Adds the scores of links to the candidates.
@@ -268,7 +337,7 @@ impl<'s> Union<'s> {
                     let at = (document - self.base) as usize;
                     if has(&self.candidates, at) {
                         let length = self.scoring.lengths[document as usize];
-                        self.scores[at] += weight.score(count as u32 + 1, length);
+                        self.scores[at] += weight.score(count, length);
                     }
                 }
             }
@@ -311,7 +380,12 @@ fn has(bits: &Bits, at: usize) -> bool {
     bits[at / 64] >> (at % 64) & 1 == 1
 }
 
-fn n_of(bits: &Bits) -> u64 {
+/// Adds the documents of another set.
+fn add(bits: &mut Bits, others: &Bits, n_words: usize) {
+    bits[..n_words].iter_mut().zip(others).for_each(|(bits, others)| *bits |= others);
+}
+
+fn n_of(bits: &[u64]) -> u64 {
     bits.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 

@@ -1,123 +1,100 @@
-//! The codes of posting lists.
+//! The codes of blocks of posting lists.
 
-use crivello_codes::{
-    BitReader, BitWriter, BlockCode as _, CodeError, ContinuationBits, Delta, Gamma, Golomb,
-    PforDelta, Rice, VariableBlocks, Zeta,
-};
+use super::{fast, small};
+use crivello_codes::CodeError;
 use crivello_common::closed_set;
 
 closed_set! {
     /// The purpose of an index: size or speed.
     pub enum Preset {
-        /// The smallest lists: Golomb, γ, ζ.
+        /// The smallest lists: Golomb, interpolative.
         Small => "small",
-        /// The fastest ones: PFOR-delta.
+        /// The fastest ones: blocks of one width.
         Fast => "fast",
     }
 }
 
-closed_set! {
-    /// A code of one part of posting lists.
-    pub enum ListCode {
-        /// Golomb with the optimal modulus for the list.
-        Golomb => "golomb",
-        /// Rice with the optimal parameter for the list.
-        Rice => "rice",
-        /// Elias' γ.
-        Gamma => "gamma",
-        /// Elias' δ.
-        Delta => "delta",
-        /// ζ of Boldi and Vigna with the parameter 3.
-        Zeta => "zeta",
-        /// Bytes with a continuation bit in each.
-        Bytes => "bytes",
-        /// PFOR-delta with the width that makes the block smallest.
-        Pfor => "pfor",
-    }
+/// Names of the codes of the three parts of posting lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeNames {
+    pub(crate) documents: &'static str,
+    pub(crate) counts: &'static str,
+    pub(crate) positions: &'static str,
 }
 
-/// The codes of the three parts of posting lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListCodes {
-    /// Code of gaps between documents.
-    pub documents: ListCode,
-    /// Code of counts, less 1.
-    pub counts: ListCode,
-    /// Code of gaps between positions.
-    pub positions: ListCode,
+/// The list of a block, as far as its code depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListShape {
+    /// Documents of the list.
+    pub(super) documents: u32,
+    /// Documents of the segment.
+    pub(super) of: u32,
+}
+
+/// A block that is written.
+pub(super) struct BlockParts<'b> {
+    /// Gaps between documents.
+    pub(super) gaps: &'b [u32],
+    /// How often each document has the term; none if the list has no positions.
+    pub(super) counts: &'b [u32],
+}
+
+/// A block whose positions are written.
+pub(super) struct PositionParts<'b> {
+    pub(super) counts: &'b [u32],
+    /// Lengths of the documents in words.
+    pub(super) lengths: &'b [u32],
+    /// Positions in each document, those of all documents one after another.
+    pub(super) positions: &'b [u32],
 }
 
 impl Preset {
-    /// Returns the codes.
-    #[must_use]
-    pub const fn codes(self) -> ListCodes {
+    /// Returns the names of the codes.
+    pub(crate) const fn code_names(self) -> CodeNames {
         match self {
-            Self::Small => ListCodes {
-                documents: ListCode::Golomb,
-                counts: ListCode::Gamma,
-                positions: ListCode::Zeta,
+            Self::Small => CodeNames {
+                documents: "golomb",
+                counts: "interpolative",
+                positions: "interpolative",
             },
-            Self::Fast => ListCodes {
-                documents: ListCode::Pfor,
-                counts: ListCode::Pfor,
-                positions: ListCode::Pfor,
-            },
+            Self::Fast => CodeNames { documents: "packed", counts: "packed", positions: "packed" },
+        }
+    }
+
+    /// Appends the documents and counts of a block.
+    pub(super) fn write_block(
+        self,
+        list: ListShape,
+        parts: &BlockParts<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CodeError> {
+        match self {
+            Self::Small => small::write_block(list, parts, out),
+            Self::Fast => fast::write_block(parts, out),
+        }
+    }
+
+    /// Appends the positions of a block.
+    pub(super) fn write_positions(
+        self,
+        parts: &PositionParts<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CodeError> {
+        match self {
+            Self::Small => small::write_positions(parts, out),
+            Self::Fast => fast::write_positions(parts, out),
         }
     }
 }
 
-/// Parameter of ζ.
-const ZETA_K: u32 = 3;
-
-/// Density of the elements of a list: `n` out of `of`. Golomb's and Rice's parameters follow from it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Density {
-    pub(crate) n: u64,
-    pub(crate) of: u64,
-}
-
-impl ListCode {
-    /// Writes a block of values.
-    pub(crate) fn write(
-        self,
-        writer: &mut BitWriter,
-        density: Density,
-        values: &[u64],
-    ) -> Result<(), CodeError> {
-        match self {
-            Self::Golomb => Golomb::for_density(density.n, density.of).write_block(writer, values),
-            Self::Rice => Rice::for_density(density.n, density.of).write_block(writer, values),
-            Self::Gamma => Gamma.write_block(writer, values),
-            Self::Delta => Delta.write_block(writer, values),
-            Self::Zeta => Zeta::new(ZETA_K).write_block(writer, values),
-            Self::Bytes => {
-                VariableBlocks::bytes(ContinuationBits::Each).write_block(writer, values)
-            }
-            Self::Pfor => PforDelta::smallest().write_block(writer, values),
-        }
-    }
-
-    /// Reads a block of `n` values, and replaces `values` by it.
-    pub(crate) fn read(
-        self,
-        reader: &mut BitReader<'_>,
-        density: Density,
-        n: usize,
-        values: &mut Vec<u64>,
-    ) -> Result<(), CodeError> {
-        values.clear();
-        match self {
-            Self::Golomb => {
-                Golomb::for_density(density.n, density.of).read_block(reader, n, values)
-            }
-            Self::Rice => Rice::for_density(density.n, density.of).read_block(reader, n, values),
-            Self::Gamma => Gamma.read_block(reader, n, values),
-            Self::Delta => Delta.read_block(reader, n, values),
-            Self::Zeta => Zeta::new(ZETA_K).read_block(reader, n, values),
-            Self::Bytes => {
-                VariableBlocks::bytes(ContinuationBits::Each).read_block(reader, n, values)
-            }
-            Self::Pfor => PforDelta::smallest().read_block(reader, n, values),
-        }
+impl<'b> PositionParts<'b> {
+    /// Returns the positions in each document, and its length.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (&'b [u32], u32)> {
+        let mut rest = self.positions;
+        self.counts.iter().zip(self.lengths).map(move |(count, length)| {
+            let (positions, others) = rest.split_at(*count as usize);
+            rest = others;
+            (positions, *length)
+        })
     }
 }

@@ -2,24 +2,24 @@
 //!
 //! ```text
 //! postings:   skip table │ block │ block │ …          block of 128 documents: gaps of documents │ counts
-//! positions:  block │ block │ …                       block of 128 documents: gaps of positions
-//!
-//! skip table, of lists with more than one block, in δ: for each block the gap of its last document, the bytes of
-//! the block, the bytes of its positions; if it has positions, bounds of scores (Impacts)
+//! positions:  block │ block │ …                       block of 128 documents: positions
 //! ```
 //! Documents of a segment are numbered from 0. A gap is the difference to the element before, less 1. Blocks
-//! begin at a byte. The codes of gaps and counts are those of the index ([`ListCodes`]).
+//! begin at a byte. Lists of one block have no skip table. The codes are those of the preset.
 
 mod codes;
+mod fast;
 mod impacts;
 mod reader;
 mod skips;
+mod small;
 mod window;
 mod writer;
 
-pub use codes::{ListCodes, Preset};
+pub use codes::Preset;
 pub(crate) use impacts::Impacts;
-pub(crate) use reader::{PostingReader, PostingStats};
+pub(crate) use reader::{ListFiles, PostingReader, PostingStats};
+pub(crate) use skips::skip_bytes;
 pub(crate) use writer::ListWriter;
 
 /// Documents of a block: the quantum of skips.

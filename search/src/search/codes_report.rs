@@ -194,11 +194,11 @@ impl Searcher {
                 positions.end_block();
             }
         }
-        let codes = self.preset().codes();
+        let codes = self.preset().code_names();
         Ok([
-            documents.sizes("documents", codes.documents.name()),
-            counts.sizes("counts", codes.counts.name()),
-            positions.sizes("positions", codes.positions.name()),
+            documents.sizes("documents", codes.documents),
+            counts.sizes("counts", codes.counts),
+            positions.sizes("positions", codes.positions),
         ])
     }
 }

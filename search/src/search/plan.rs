@@ -9,8 +9,8 @@ use super::statistics::{PrefixStatistics, QueryStatistics};
 use crate::error::IndexError;
 use crate::field::TermField;
 use crate::operator::{
-    All, Anchored, And, BoxedOperator, Budget, Halt, InOrder, Near, Not, Or, Phrase, Scoring,
-    TermList, Terms, Union, UnionContext, Window,
+    All, Anchored, And, BoxedOperator, Budget, Conjunction, Halt, InOrder, Near, Not, Or, Phrase,
+    RankingContext, Scoring, TermList, Terms, Union, Window,
 };
 use crate::postings::ListEntry;
 use crate::query::{SearchQuery, WordField};
@@ -117,6 +117,9 @@ impl<'s> Planner<'s> {
     ) -> Result<Plan, Halt> {
         let mut planner = Self::new(index, options, budget);
         planner.statistics = statistics;
+        // Other indexes may have words of links.
+        planner.with_anchors &=
+            statistics.is_some() || index.segments.iter().any(Segment::has_anchors);
         let names = language_of(query);
         let languages = statistics.map_or(&index.collection.languages, |all| &all.languages).iter();
         let languages = languages.filter(|(name, _)| names.is_none_or(|some| some.contains(name)));
@@ -405,6 +408,15 @@ impl Node {
         }
     }
 
+    /// Returns the words that the results have, if the query is such, and the place among them of each word of a phrase.
+    fn conjunction(&self) -> Option<(Vec<&PlanWord>, &[usize])> {
+        match self {
+            Self::And(parts) => Some((parts.iter().map(Self::word).collect::<Option<_>>()?, &[])),
+            Self::Phrase(words, places) => Some((words.iter().collect(), places)),
+            _ => None,
+        }
+    }
+
     const fn word(&self) -> Option<&PlanWord> {
         if let Self::Word(word) = self { Some(word) } else { None }
     }
@@ -420,15 +432,20 @@ impl Plan {
         ranking: Option<Ranking<'s>>,
     ) -> Result<BoxedOperator<'s>, IndexError> {
         let builder = Builder { plan: self, segments, segment, budget };
-        match ranking.zip(self.node.words()) {
-            Some((ranking, words)) => Ok(Box::new(builder.union(ranking, &words)?)),
-            None => {
-                let part = builder.build(&self.node)?;
-                match ranking.is_some() && !self.anchors.is_empty() {
-                    true => Ok(Box::new(Anchored::new(part, builder.lists_of(&self.anchors)?))),
-                    false => Ok(part),
-                }
+        if let Some(ranking) = ranking {
+            if let Some(words) = self.node.words() {
+                return Ok(Box::new(builder.union(ranking, &words)?));
             }
+            if let Some((words, phrase)) = self.node.conjunction()
+                && let Some(operator) = builder.conjunction(ranking, &words, phrase)?
+            {
+                return Ok(Box::new(operator));
+            }
+        }
+        let part = builder.build(&self.node)?;
+        match ranking.is_some() && !self.anchors.is_empty() {
+            true => Ok(Box::new(Anchored::new(part, builder.lists_of(&self.anchors)?))),
+            false => Ok(part),
         }
     }
 }
@@ -467,18 +484,37 @@ impl<'s> Builder<'s> {
     }
 
     fn union(&self, ranking: Ranking<'s>, words: &[&PlanWord]) -> Result<Union<'s>, IndexError> {
-        let segment = &self.segments[self.segment];
         let words = words.iter().map(|word| Ok((word.name.clone(), self.lists(word)?)));
         let words = words.collect::<Result<_, IndexError>>()?;
-        let context = UnionContext {
+        Ok(Union::new(words, self.context(ranking)?))
+    }
+
+    /// Returns the intersection of words; `None` if one has not just one list.
+    fn conjunction(
+        &self,
+        ranking: Ranking<'s>,
+        words: &[&PlanWord],
+        phrase: &[usize],
+    ) -> Result<Option<Conjunction<'s>>, IndexError> {
+        let mut lists = Vec::with_capacity(words.len());
+        for word in words.iter().filter(|word| word.terms.len() == 1) {
+            lists.extend(self.lists(word)?.pop().map(|list| (word.name.clone(), list)));
+        }
+        let is_each = lists.len() == words.len() && !words.is_empty();
+        let context = is_each.then(|| self.context(ranking)).transpose()?;
+        Ok(context.map(|context| Conjunction::new(lists, phrase, context)))
+    }
+
+    fn context(&self, ranking: Ranking<'s>) -> Result<RankingContext<'s>, IndexError> {
+        let segment = &self.segments[self.segment];
+        Ok(RankingContext {
             scoring: ranking.scoring,
             counts_all: ranking.counts_all,
             anchors: self.lists_of(&self.plan.anchors)?,
             budget: self.budget,
             dead: segment.dead(),
             n_documents: segment.n_documents(),
-        };
-        Ok(Union::new(words, context))
+        })
     }
 
     fn terms(&self, word: &PlanWord) -> Result<Terms<'s>, IndexError> {

@@ -9,6 +9,7 @@ use super::statistics::QueryStatistics;
 use crate::build::{Manifest, UrlHasher};
 use crate::error::{IndexError, SearchError};
 use crate::field::TermField;
+use crate::file::ChunkCache;
 use crate::operator::{Budget, Halt};
 use crate::postings::Preset;
 use crate::query::parse;
@@ -80,9 +81,11 @@ impl Searcher {
 
     fn open_segments(dir: &Path, manifest: &Manifest) -> Result<Self, IndexError> {
         let (preset, stemming) = manifest.options(dir)?;
-        let segments: Vec<Segment> = (manifest.segments.iter())
-            .map(|entry| entry.open(dir, preset.codes()))
+        let mut segments: Vec<Segment> = (manifest.segments.iter())
+            .map(|entry| entry.open(dir, preset))
             .collect::<Result<_, _>>()?;
+        let cache = ChunkCache::of_searches();
+        segments.iter_mut().for_each(|segment| segment.share(&cache));
         let n_documents = segments.iter().map(|segment| u64::from(segment.n_documents())).sum();
         let lengths = segments.iter().flat_map(|segment| &segment.lengths);
         let n_words: u64 = lengths.map(|length| u64::from(*length)).sum();

@@ -7,10 +7,11 @@
 
 use super::terms::{TermTable, TermWriter};
 use crate::error::IndexError;
-use crate::file::{CheckedFile, CheckedFileWriter, FileKind};
-use crate::postings::{ListCodes, ListWriter};
+use crate::file::{CheckedFile, CheckedFileWriter, ChunkCache, FileKind};
+use crate::postings::{ListWriter, Preset};
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Returns the name of the directory of a generation.
 pub(crate) fn anchors_name(generation: u64) -> String {
@@ -33,6 +34,12 @@ impl AnchorIndex {
             postings: open("postings", FileKind::Postings, 1)?,
             positions: open("positions", FileKind::Positions, 1)?,
         })
+    }
+
+    pub(super) fn share(&mut self, cache: &Arc<ChunkCache>) {
+        self.terms.file_mut().share(cache);
+        self.postings.share(cache);
+        self.positions.share(cache);
     }
 
     fn files(&self) -> [&CheckedFile; 3] {
@@ -59,17 +66,13 @@ pub(crate) struct AnchorWriter {
 
 impl AnchorWriter {
     /// Creates the directory and its files, for a segment with this number of documents.
-    pub(crate) fn create(
-        dir: &Path,
-        codes: ListCodes,
-        n_documents: u32,
-    ) -> Result<Self, IndexError> {
+    pub(crate) fn create(dir: &Path, preset: Preset, n_documents: u32) -> Result<Self, IndexError> {
         fs::create_dir(dir).map_err(IndexError::io(dir))?;
         Ok(Self {
             terms: TermWriter::create(&dir.join("terms"))?,
             postings: CheckedFileWriter::create(&dir.join("postings"), FileKind::Postings)?,
             positions: CheckedFileWriter::create(&dir.join("positions"), FileKind::Positions)?,
-            list: ListWriter::new(codes, n_documents),
+            list: ListWriter::new(preset, n_documents),
         })
     }
 

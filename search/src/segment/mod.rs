@@ -1,7 +1,7 @@
 //! Segments: indexes of some documents, each a directory of files that never change.
 //!
 //! ```text
-//! terms       the terms in order, front-coded in blocks of 32, each with the place of its list
+//! terms       the terms in order, front-coded in blocks of 16, each with the place of its list
 //! postings    the lists ([`crate::postings`])
 //! positions   the positions of the lists
 //! documents   a row for each document; the captures by the hash of their URL; lengths in words; places among equal scores
@@ -29,10 +29,11 @@ pub(crate) use writer::SegmentWriter;
 
 use crate::error::IndexError;
 use crate::field::TermField;
-use crate::file::{CheckedFile, FileKind};
-use crate::postings::{ListCodes, ListEntry, PostingReader};
+use crate::file::{CheckedFile, ChunkCache, FileKind};
+use crate::postings::{ListEntry, ListFiles, PostingReader, Preset};
 use documents::{CAPTURE_BYTES, ROW_BYTES};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Sections of the file `documents`.
 const ROWS: usize = 0;
@@ -43,7 +44,7 @@ const ORDERS: usize = 3;
 /// A segment that is read.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub(crate) codes: ListCodes,
+    pub(crate) preset: Preset,
     pub(crate) terms: TermTable,
     postings: CheckedFile,
     positions: CheckedFile,
@@ -66,7 +67,7 @@ impl Segment {
     /// the words of links to its documents; `None` if there are none.
     pub(crate) fn open(
         dir: &Path,
-        codes: ListCodes,
+        preset: Preset,
         dead: Option<u64>,
         anchors: Option<u64>,
     ) -> Result<Self, IndexError> {
@@ -86,7 +87,7 @@ impl Segment {
         };
         let terms = TermTable::open(open("terms", FileKind::Terms, 3)?)?;
         Ok(Self {
-            codes,
+            preset,
             has_near: terms.get(&TermField::Near.term(""))?.is_some(),
             terms,
             postings: open("postings", FileKind::Postings, 1)?,
@@ -101,6 +102,15 @@ impl Segment {
             lengths,
             orders,
         })
+    }
+
+    /// Shares a cache with other segments. Texts are in no cache.
+    pub(crate) fn share(&mut self, cache: &Arc<ChunkCache>) {
+        let lists = [self.terms.file_mut(), &mut self.postings, &mut self.positions];
+        lists.into_iter().chain([&mut self.documents]).for_each(|file| file.share(cache));
+        if let Some(anchors) = &mut self.anchors {
+            anchors.share(cache);
+        }
     }
 
     /// Returns the number of documents, also of dead ones.
@@ -128,6 +138,11 @@ impl Segment {
         self.has_near
     }
 
+    /// Returns true if there are words of links to its documents.
+    pub(crate) const fn has_anchors(&self) -> bool {
+        self.anchors.is_some()
+    }
+
     /// Returns true if these are its dead documents.
     pub(crate) fn is_same_dead(&self, dead: &DeadSet) -> bool {
         self.dead == *dead
@@ -146,15 +161,17 @@ impl Segment {
         }
     }
 
+    fn files<'s>(&'s self, postings: &'s CheckedFile, positions: &'s CheckedFile) -> ListFiles<'s> {
+        ListFiles { postings, positions, preset: self.preset, lengths: &self.lengths }
+    }
+
     /// Opens a list.
     pub(crate) fn list(
         &self,
         entry: ListEntry,
         has_positions: bool,
     ) -> Result<PostingReader<'_>, IndexError> {
-        let (postings, positions) = (&self.postings, &self.positions);
-        let n = self.n_documents();
-        PostingReader::open(postings, positions, self.codes, entry, n, has_positions)
+        PostingReader::open(self.files(&self.postings, &self.positions), entry, has_positions)
     }
 
     /// Opens a list of a field.
@@ -165,9 +182,8 @@ impl Segment {
     ) -> Result<PostingReader<'_>, IndexError> {
         match (field, &self.anchors) {
             (TermField::Anchor, Some(anchors)) => {
-                let n = self.n_documents();
-                let (postings, positions) = (&anchors.postings, &anchors.positions);
-                PostingReader::open(postings, positions, self.codes, entry, n, true)
+                let files = self.files(&anchors.postings, &anchors.positions);
+                PostingReader::open(files, entry, true)
             }
             _ => self.list(entry, field.has_positions()),
         }
@@ -180,10 +196,11 @@ impl Segment {
 
     /// Returns the row of a document.
     pub(crate) fn row(&self, document: u32) -> Result<DocumentRow, IndexError> {
-        let mut bytes = Vec::new();
         let start = u64::from(document) * ROW_BYTES as u64;
-        self.documents.read(ROWS, start..start + ROW_BYTES as u64, &mut bytes)?;
-        DocumentRow::decode(&bytes).ok_or_else(|| self.documents.damaged("a row"))
+        let range = start..start + ROW_BYTES as u64;
+        let bytes = self.documents.bytes_of(ROWS, &range)?;
+        let row = bytes.get(&range).and_then(DocumentRow::decode);
+        row.ok_or_else(|| self.documents.damaged("a row"))
     }
 
     /// Returns a reader of stored texts.

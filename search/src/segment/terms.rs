@@ -1,6 +1,6 @@
 //! The terms of a segment in order, each with the place of its list.
 //!
-//! A block has 32 terms: for each the length of the prefix that it has in common with the one before, and the rest
+//! A block has 16 terms: for each the length of the prefix that it has in common with the one before, and the rest
 //! of it; then numbers of documents and occurrences, and the bytes of its list. All are in δ. Places of lists are the
 //! sums of the bytes before, from the place of the first list of the block on. The first terms of blocks are in
 //! memory, for prefixes.
@@ -12,14 +12,15 @@
 use crate::error::IndexError;
 use crate::field::has_positions;
 use crate::file::{CheckedFile, CheckedFileWriter, FileKind};
-use crate::postings::{ListEntry, QUANTUM};
+use crate::postings::{ListEntry, skip_bytes};
 use crivello_codes::{
     BitReader, BitWriter, Code as _, CodeError, Delta, MonotoneHash, SystemSolver,
 };
+use crivello_common::codec::{RowReader, RowWriter};
 use std::path::Path;
 
 /// Terms of a block.
-const BLOCK_TERMS: usize = 32;
+const BLOCK_TERMS: usize = 16;
 /// Bytes of a term at most.
 const TERM_BYTES_MAX: u64 = 4096;
 const BLOCKS: usize = 0;
@@ -65,6 +66,10 @@ impl TermTable {
 
     pub(super) fn file(&self) -> &CheckedFile {
         &self.file
+    }
+
+    pub(super) fn file_mut(&mut self) -> &mut CheckedFile {
+        &mut self.file
     }
 
     /// Returns the number of terms.
@@ -163,11 +168,13 @@ impl TermTable {
         block: usize,
         visit: impl FnMut(&[u8], ListEntry) -> bool,
     ) -> Result<(), IndexError> {
-        let mut bytes = Vec::new();
-        self.file.read(BLOCKS, self.offsets[block]..self.offsets[block + 1], &mut bytes)?;
+        let damaged = || self.file.damaged("terms");
+        let range = self.offsets[block]..self.offsets[block + 1];
+        let bytes = self.file.bytes_of(BLOCKS, &range)?;
+        let bytes = bytes.get(&range).ok_or_else(damaged)?;
         let done = (block * BLOCK_TERMS) as u64;
         let n = (self.n_terms - done).min(BLOCK_TERMS as u64) as usize;
-        decode_block(&bytes, n, visit).map_err(|_| self.file.damaged("terms"))
+        decode_block(bytes, n, visit).map_err(|_| damaged())
     }
 }
 
@@ -199,14 +206,12 @@ fn parse_index(mut bytes: &[u8]) -> Option<Index> {
     };
     let (n_terms, end) = (u64()?, u64()?);
     let (mut firsts, mut first_ends, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
-    while !bytes.is_empty() {
-        let (offset, rest) = bytes.split_first_chunk()?;
-        let (length, rest) = rest.split_first_chunk()?;
-        let (first, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        offsets.push(u64::from_le_bytes(*offset));
-        firsts.extend_from_slice(first);
+    let (mut rows, mut offset) = (RowReader(bytes), 0_u64);
+    while !rows.0.is_empty() {
+        offset = offset.checked_add(rows.number()?)?;
+        offsets.push(offset);
+        firsts.extend_from_slice(rows.bytes()?);
         first_ends.push(u32::try_from(firsts.len()).ok()?);
-        bytes = rest;
     }
     offsets.push(end);
     let is_whole = n_terms.div_ceil(BLOCK_TERMS as u64) == first_ends.len() as u64;
@@ -228,14 +233,19 @@ fn decode_block(
             return Err(CodeError::NotAWord);
         }
         term.truncate(common as usize);
-        for _ in 0..rest {
-            term.push(bits.bits(8)? as u8);
+        let mut left = rest as u32;
+        while left > 0 {
+            // As many bytes as one number has.
+            let n = left.min(7);
+            let number = bits.bits(8 * n)? << (64 - 8 * n);
+            term.extend_from_slice(&number.to_be_bytes()[..n as usize]);
+            left -= n;
         }
         let documents = u32::try_from(Delta.read(bits)?).map_err(|_| CodeError::NotAWord)?;
         let documents = documents.checked_add(1).ok_or(CodeError::NotAWord)?;
         let has_positions = has_positions(&term);
         let more = if has_positions { Delta.read(bits)? } else { 0 };
-        let skip_bytes = if documents as usize > QUANTUM { Delta.read(bits)? } else { 0 };
+        let skip_bytes = skip_bytes(documents, has_positions);
         let bytes = Delta.read(bits)?.saturating_add(skip_bytes);
         let position_bytes = if has_positions { Delta.read(bits)? } else { 0 };
         let entry = ListEntry {
@@ -263,7 +273,9 @@ pub(super) struct TermWriter {
     n_in_block: usize,
     last: Vec<u8>,
     n_terms: u64,
-    index: Vec<u8>,
+    /// For each block its offset, less that of the one before, and its first term.
+    index: RowWriter,
+    block_start: u64,
     /// All terms, for the hash.
     all: Vec<Box<[u8]>>,
 }
@@ -277,7 +289,8 @@ impl TermWriter {
             n_in_block: 0,
             last: Vec::new(),
             n_terms: 0,
-            index: Vec::new(),
+            index: RowWriter::default(),
+            block_start: 0,
             all: Vec::new(),
         })
     }
@@ -288,9 +301,9 @@ impl TermWriter {
             self.end_block()?;
         }
         if self.n_in_block == 0 {
-            self.index.extend(self.file.position().to_le_bytes());
-            self.index.extend((term.len() as u32).to_le_bytes());
-            self.index.extend(term);
+            let position = self.file.position();
+            self.index.number(position - self.block_start).bytes(term);
+            self.block_start = position;
             self.last.clear();
         }
         self.encode(term, entry).map_err(|_| IndexError::TooLarge("a number of a term"))?;
@@ -320,9 +333,6 @@ impl TermWriter {
         if has_positions {
             Delta.write(block, entry.occurrences - u64::from(entry.documents))?;
         }
-        if entry.documents as usize > QUANTUM {
-            Delta.write(block, entry.skip_bytes)?;
-        }
         Delta.write(block, entry.bytes - entry.skip_bytes)?;
         if has_positions {
             Delta.write(block, entry.position_bytes)?;
@@ -341,7 +351,7 @@ impl TermWriter {
         self.file.next_section();
         self.file.write(&self.n_terms.to_le_bytes())?;
         self.file.write(&end.to_le_bytes())?;
-        self.file.write(&self.index)?;
+        self.file.write(&self.index.0)?;
         self.file.next_section();
         if !self.all.is_empty() {
             // A hash that cannot be built is left out.

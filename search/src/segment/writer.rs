@@ -7,7 +7,7 @@ use super::texts::{TextParts, TextWriter};
 use crate::error::IndexError;
 use crate::field::has_positions;
 use crate::file::{CheckedFileWriter, FileKind};
-use crate::postings::{ListCodes, ListWriter};
+use crate::postings::{ListWriter, Preset};
 use crivello_common::hash::url_order;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const DOCUMENTS_MAX: u32 = MERGED_AWAY;
 /// A segment that is being written. It is whole only after [`Self::finish`].
 pub(crate) struct SegmentWriter {
     dir: PathBuf,
-    codes: ListCodes,
+    preset: Preset,
     texts: TextWriter,
     documents: CheckedFileWriter,
     captures: Vec<CaptureRow>,
@@ -34,12 +34,12 @@ pub(crate) struct SegmentWriter {
 
 impl SegmentWriter {
     /// Creates the directory of a segment, and its files.
-    pub(crate) fn create(dir: &Path, codes: ListCodes) -> Result<Self, IndexError> {
+    pub(crate) fn create(dir: &Path, preset: Preset) -> Result<Self, IndexError> {
         fs::create_dir(dir).map_err(IndexError::io(dir))?;
         let create = |name, kind| CheckedFileWriter::create(&dir.join(name), kind);
         Ok(Self {
             dir: dir.to_owned(),
-            codes,
+            preset,
             texts: TextWriter::create(&dir.join("texts"))?,
             documents: create("documents", FileKind::Documents)?,
             captures: Vec::new(),
@@ -99,8 +99,8 @@ impl SegmentWriter {
     pub(crate) fn start_term(&mut self, term: &[u8], documents: u32) {
         self.term.clear();
         self.term.extend_from_slice(term);
-        let (codes, n) = (self.codes, self.n_documents());
-        let list = self.list.get_or_insert_with(|| ListWriter::new(codes, n));
+        let (preset, n) = (self.preset, self.n_documents());
+        let list = self.list.get_or_insert_with(|| ListWriter::new(preset, n));
         list.start(documents, has_positions(term), &self.positions);
     }
 

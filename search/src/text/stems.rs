@@ -5,7 +5,7 @@
 
 use super::language::algorithm;
 use crivello_common::closed_set;
-use frostem::Stemmer;
+use frostem::{Algorithm, Stemmer};
 use std::collections::HashMap;
 
 closed_set! {
@@ -27,20 +27,31 @@ pub struct Stemmers {
     /// Stems by language and word.
     cache: HashMap<&'static str, HashMap<String, String>>,
     n_cached: usize,
+    /// Language of the last word, and its stemmer.
+    last: (String, Option<Algorithm>),
 }
 
 impl Stemmers {
     /// Creates the stemmers.
     #[must_use]
     pub fn new(stemming: Stemming) -> Self {
-        Self { stemming, cache: HashMap::new(), n_cached: 0 }
+        Self { stemming, cache: HashMap::new(), n_cached: 0, last: (String::new(), None) }
+    }
+
+    fn algorithm(&mut self, language: &str) -> Option<Algorithm> {
+        if self.stemming == Stemming::None {
+            return None;
+        }
+        if self.last.0 != language {
+            self.last = (language.to_owned(), algorithm(language));
+        }
+        self.last.1
     }
 
     /// Calls `use_stem` with the stem of a word in its normal form. Languages without a stemmer leave it as it
     /// is.
     pub fn stem<T>(&mut self, language: &str, word: &str, use_stem: impl FnOnce(&str) -> T) -> T {
-        let algorithm = algorithm(language).filter(|_| self.stemming == Stemming::Language);
-        let Some(algorithm) = algorithm else { return use_stem(word) };
+        let Some(algorithm) = self.algorithm(language) else { return use_stem(word) };
         if self.n_cached >= CACHE_WORDS_MAX {
             self.cache.clear();
             self.n_cached = 0;
