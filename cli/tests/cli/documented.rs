@@ -57,8 +57,12 @@ fn commands(document: &str) -> Vec<Vec<String>> {
             _ => continue,
         };
         let mut command = line.to_owned();
-        while let Some(begun) = command.strip_suffix('\\') {
-            command = [begun, lines.next().unwrap_or_default()].concat();
+        // A backslash or an open quote continues the line; a comment may have an apostrophe.
+        loop {
+            let is_open = command.matches('\'').count() % 2 == 1 && !command.contains(" #");
+            let begun = command.strip_suffix('\\').or(is_open.then_some(command.as_str()));
+            let Some(begun) = begun else { break };
+            command = [begun, lines.next().expect("the rest of the command")].concat();
         }
         let simple = simple_commands(&command);
         found.extend(simple.iter().filter_map(|words| of_crivello(words)).map(<[_]>::to_vec));
