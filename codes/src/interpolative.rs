@@ -16,14 +16,14 @@ pub struct Interpolative {
 }
 
 /// Bounds of a value, and what is between them.
-struct Choice {
+struct MiddleChoice {
     least: u64,
     n: u64,
     /// The first value with a short word, less the least one.
     short: u64,
 }
 
-impl Choice {
+impl MiddleChoice {
     /// Returns the choice for the value at `middle` of `n` within bounds; `None` if not so many values are between them.
     const fn new(low: u64, high: u64, n: usize, middle: usize) -> Option<Self> {
         if high < low || high - low >= 1 << 62 || high - low + 1 < n as u64 {
@@ -58,11 +58,11 @@ impl Interpolative {
     fn visit(
         self,
         values: &[u64],
-        visit: &mut impl FnMut(u64, &Choice) -> Result<(), CodeError>,
+        visit: &mut impl FnMut(u64, &MiddleChoice) -> Result<(), CodeError>,
     ) -> Result<(), CodeError> {
         let middle = values.len() / 2;
         let Some(&value) = values.get(middle) else { return Ok(()) };
-        let choice = Choice::new(self.low, self.high, values.len(), middle);
+        let choice = MiddleChoice::new(self.low, self.high, values.len(), middle);
         let choice = choice.ok_or(CodeError::OutOfDomain(value))?;
         if choice.n > 1 {
             if value < choice.least || value - choice.least >= choice.n {
@@ -92,7 +92,7 @@ impl Interpolative {
         if values.is_empty() {
             return Ok(());
         }
-        let choice = Choice::new(self.low, self.high, values.len(), middle);
+        let choice = MiddleChoice::new(self.low, self.high, values.len(), middle);
         let choice = choice.ok_or(CodeError::NotAWord)?;
         let place = if choice.n > 1 { MinimalBinary::new(choice.n).read(reader)? } else { 0 };
         let value = choice.value(place);

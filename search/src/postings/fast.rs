@@ -8,7 +8,7 @@
 //! Lists without positions have no counts, and no width of them.
 
 use super::QUANTUM;
-use super::codes::{BlockParts, PositionParts};
+use super::block::{BlockParts, PositionParts};
 use crivello_codes::{
     BitReader, BitWriter, CodeError, LANES_BLOCK, lanes_bytes, pack_lanes, unpack_lanes,
     width_of_all,

@@ -7,6 +7,7 @@
 //! Documents of a segment are numbered from 0. A gap is the difference to the element before, less 1. Blocks
 //! begin at a byte. Lists of one block have no skip table. The codes are those of the preset.
 
+mod block;
 mod codes;
 mod fast;
 mod impacts;

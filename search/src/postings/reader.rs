@@ -1,6 +1,6 @@
 //! Reading one posting list: forwards, or by skips.
 
-use super::codes::ListShape;
+use super::block::ListShape;
 use super::fast::{self, Groups};
 use super::skips::Skips;
 use super::small;

@@ -9,7 +9,7 @@
 //! The sum of all counts bounds the sums before it, so a list whose words are all alone in their documents has counts that
 //! take no bits.
 
-use super::codes::{BlockParts, ListShape, PositionParts};
+use super::block::{BlockParts, ListShape, PositionParts};
 use super::{POSITIONS_MAX, QUANTUM};
 use crivello_codes::{
     BitReader, BitWriter, BlockCode as _, Code as _, CodeError, Delta, Golomb, Interpolative,

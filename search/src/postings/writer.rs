@@ -1,6 +1,6 @@
 //! Writing one posting list.
 
-use super::codes::{BlockParts, ListShape, PositionParts};
+use super::block::{BlockParts, ListShape, PositionParts};
 use super::skips::BlockEnd;
 use super::{Impacts, ListEntry, POSITIONS_MAX, Preset, QUANTUM};
 use crate::error::IndexError;
