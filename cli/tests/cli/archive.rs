@@ -3,6 +3,7 @@
 use crate::program::{crivello, fresh};
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Returns a record of WARC/1.0, without compression.
 fn record(kind: &str, url: &str, date: &str, fields: &str, block: &str) -> String {
@@ -85,6 +86,41 @@ fn records_are_listed_shown_checked_and_extracted() {
     }
     let (code, _, errors) = run(&dir, &["extract", PAGE, ".", "--at", "2025"]);
     assert!(code == Some(1) && errors.contains("no capture until 2025"), "{code:?} {errors}");
+}
+
+/// `script` of util-linux runs a command at a terminal of its own.
+#[test]
+fn a_terminal_does_not_get_control_characters_of_records() {
+    let dir = fresh("archive-terminal");
+    let body = "HTTP/1.1 200 OK\r\n\r\nred \u{1b}[31mtitle\u{1b}]0;x\u{7}\u{9b}2J\tend\nlast";
+    let text = record("response", PAGE, "2026-01-01T00:00:00Z", "", body);
+    fs::write(dir.join("x.warc"), text).expect("written");
+    for words in [
+        &["cat", "x.warc", "0"][..],
+        &["cat", "--payload", "x.warc", "0"],
+        &["extract", PAGE, "x.warc"],
+    ] {
+        let (_, piped, _) = run(&dir, words);
+        assert!(
+            piped.contains("red \u{1b}[31mtitle\u{1b}]0;x\u{7}\u{9b}2J\tend\nlast"),
+            "{piped:?}"
+        );
+        let shown = at_terminal(&dir, &[&["archive"], words].concat());
+        assert!(shown.contains("title") && shown.contains("\tend\r\nlast"), "{shown:?}");
+        let is_obeyed = |c: char| c.is_control() && !matches!(c, '\r' | '\n' | '\t');
+        assert!(!shown.contains(is_obeyed), "{shown:?}");
+    }
+}
+
+/// Returns what a command writes to a terminal.
+fn at_terminal(dir: &Path, words: &[&str]) -> String {
+    let program = crivello(dir, words).get_program().to_string_lossy().into_owned();
+    let line = [&[program.as_str()], words].concat().join("' '");
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", &format!("'{line}'"), "/dev/null"]).current_dir(dir);
+    let output = script.stdin(Stdio::null()).output().expect("script of util-linux");
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `crivello archive cat`: the records at an offset, or their payload.
 
-use super::files::{exit_of, open, print_problem};
+use super::files::{exit_of, open, print_problem, record_out};
 use crate::exit::{CliError, Exit, usage};
 use crivello_archive::{ArchivedRecord, WarcVersion};
 use std::io::{self, BufRead, Write};
@@ -34,7 +34,7 @@ pub fn run(path: &Path, offset: u64, payload: bool) -> Result<Exit, CliError> {
 }
 
 fn write<R: BufRead>(record: &mut ArchivedRecord<'_, R>, payload: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = record_out();
     if payload && record.head.is_http() {
         record.read_http_head()?;
     } else if !payload {

@@ -1,6 +1,6 @@
 //! `crivello archive extract`: the payload of a URL's last capture.
 
-use super::files::{exit_of, open, print_problem, warc_files};
+use super::files::{exit_of, open, print_problem, record_out, warc_files};
 use crate::exit::{CliError, Exit, usage};
 use crivello_archive::{ArchivedRecord, OriginalIndex, RecordHead};
 use std::io::{self, BufRead, Write};
@@ -105,7 +105,7 @@ fn copy_payload<R: BufRead>(record: &mut ArchivedRecord<'_, R>) -> io::Result<()
             }
         }
     }
-    let mut out = io::stdout().lock();
+    let mut out = record_out();
     io::copy(record, &mut out)?;
     out.flush()
 }

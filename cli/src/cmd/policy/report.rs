@@ -58,7 +58,7 @@ pub fn as_json(report: &PolicyReport) -> String {
         "skipped": report.skipped,
         "damaged": report.damaged,
     });
-    format!("{whole:#}\n")
+    printable_json(&format!("{whole:#}\n"))
 }
 
 /// Returns the line of a site, as text or JSON.
@@ -71,7 +71,7 @@ pub fn of_site(site: &SitePolicy, as_json: bool) -> String {
             "with_signals": site.pages_with_signals,
             "signals": site.statements.iter().map(statement).collect::<Vec<_>>(),
         });
-        return format!("{line}\n");
+        return printable_json(&format!("{line}\n"));
     }
     let statement = |((name, value), pages): (&(String, String), &u64)| {
         let value = if value.is_empty() { String::new() } else { format!("={value}") };
@@ -84,6 +84,19 @@ pub fn of_site(site: &SitePolicy, as_json: bool) -> String {
 /// Returns null for statements of which any value counts.
 fn of_value(value: &str) -> Value {
     if value.is_empty() { Value::Null } else { value.into() }
+}
+
+/// Returns JSON in which the control characters of texts are escaped. serde_json escapes only the first 32.
+fn printable_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_control() && c != '\n' {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -144,5 +157,25 @@ mod tests {
         );
         let line: Value = serde_json::from_str(&of_site(&site, true)).unwrap();
         assert_eq!((&line["host"], &line["signals"][1]["pages"]), (&json!("a.test"), &json!(2)));
+    }
+
+    #[test]
+    fn json_has_no_control_characters_and_means_the_same() {
+        let site = SitePolicy {
+            host: "a.test".to_owned(),
+            pages: 1,
+            pages_with_signals: 1,
+            statements: [(("usage".to_owned(), "\u{9b}é\u{1b}\u{7f}\n".to_owned()), 1)].into(),
+        };
+        let mut counted = report();
+        counted
+            .counts
+            .statements
+            .insert(("usage".to_owned(), "\u{9b}\u{7f}".to_owned()), PolicyCount::default());
+        for text in [of_site(&site, true), as_json(&counted)] {
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        }
+        let line: Value = serde_json::from_str(&of_site(&site, true)).unwrap();
+        assert_eq!(line["signals"][0]["value"], "\u{9b}é\u{1b}\u{7f}\n");
     }
 }
