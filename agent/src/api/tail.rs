@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, unfold};
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
@@ -45,17 +46,32 @@ struct TailStream {
     stop_at_end: bool,
     responses: mpsc::Sender<Result<v1::TailResponse, Status>>,
     until: Instant,
+    /// Time after which a reader that takes nothing is left.
+    wait_max: Duration,
 }
 
 /// Returns the captures after a place, or without one those from now on.
+///
+/// The permit returns after the time that a reader may take nothing, also if it never polls the stream again: then
+/// the last response stays in memory until its connection closes.
 pub fn stream(
     source: TailSource,
     request: v1::TailRequest,
     permit: OwnedSemaphorePermit,
 ) -> BoxStream<'static, Result<v1::TailResponse, Status>> {
+    stream_within(source, request, permit, (TAIL_STREAM_MAX, TAIL_WAIT_MAX))
+}
+
+fn stream_within(
+    source: TailSource,
+    request: v1::TailRequest,
+    permit: OwnedSemaphorePermit,
+    (stream_max, wait_max): (Duration, Duration),
+) -> BoxStream<'static, Result<v1::TailResponse, Status>> {
     let (responses, received) = mpsc::channel(1);
-    let until = Instant::now() + TAIL_STREAM_MAX;
-    let stream = TailStream { source, stop_at_end: request.stop_at_end, responses, until };
+    let until = Instant::now() + stream_max;
+    let stop_at_end = request.stop_at_end;
+    let stream = TailStream { source, stop_at_end, responses, until, wait_max };
     let after = request.after.map(|place| TailPosition { file: place.file, offset: place.offset });
     tokio::spawn(async move {
         // An error means that the reader has left, or is too slow.
@@ -105,7 +121,7 @@ impl TailStream {
     }
 
     async fn send(&self, response: Result<v1::TailResponse, Status>) -> Result<(), ReaderGone> {
-        self.responses.send_timeout(response, TAIL_WAIT_MAX).await.map_err(|_| ReaderGone)
+        self.responses.send_timeout(response, self.wait_max).await.map_err(|_| ReaderGone)
     }
 }
 
@@ -120,5 +136,81 @@ fn response(at: TailPosition, batch: TailBatch) -> v1::TailResponse {
         captures: batch.lines.into_iter().map(capture).collect(),
         files_missing: batch.files_missing,
         at_end: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tempfile::TempDir;
+    use tokio::sync::Semaphore;
+    use tokio::time::timeout;
+
+    const SHORT: Duration = Duration::from_millis(50);
+    const LONG: Duration = Duration::from_secs(20);
+    const FILE: &str = "crivello-0badcafe-20261120120000-00000";
+
+    /// An archive with captures for several responses, all committed.
+    fn archive(lines: usize) -> (TempDir, watch::Sender<Option<ArchivePosition>>, TailSource) {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |n| {
+            format!(
+                "test,a)/{n:06} 20261120120000 {{\"url\": \"http://a.test/{n:06}\", \"offset\": \"{n}\", \"length\": \"1\"}}\n"
+            )
+        };
+        let index: String = (0..lines).map(line).collect();
+        std::fs::write(dir.path().join(format!("{FILE}.cdxj")), &index).unwrap();
+        std::fs::write(dir.path().join(format!("{FILE}.warc.gz")), vec![0; lines]).unwrap();
+        let (warc_len, index_len) = (lines as u64, index.len() as u64);
+        let end = ArchivePosition { file: format!("{FILE}.warc.gz"), warc_len, index_len };
+        let (sender, end) = watch::channel(Some(end));
+        let source = TailSource { dir: dir.path().to_owned(), end };
+        (dir, sender, source)
+    }
+
+    fn from_start() -> v1::TailRequest {
+        v1::TailRequest { after: Some(v1::TailPlace::default()), stop_at_end: false }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_loses_its_permit_and_its_stream_ends() {
+        let (_dir, _end, source) = archive(3 * TAIL_BATCH_MAX);
+        let permits = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+        let mut slow = stream_within(source.clone(), from_start(), permit, (LONG, SHORT));
+        // The stream is not polled, as behind a window that is closed.
+        let permit = timeout(LONG, Arc::clone(&permits).acquire_owned()).await.unwrap().unwrap();
+        let mut n_responses = 0;
+        while let Some(response) = timeout(LONG, slow.next()).await.unwrap() {
+            response.unwrap();
+            n_responses += 1;
+        }
+        assert_eq!(n_responses, 1, "what was queued, and then the end");
+        // A reader that takes what there is keeps its permit for longer than that.
+        let mut quick = stream_within(source, from_start(), permit, (LONG, SHORT));
+        let mut n_captures = 0;
+        while n_captures < 3 * TAIL_BATCH_MAX {
+            let response = timeout(LONG, quick.next()).await.unwrap().unwrap().unwrap();
+            n_captures += response.captures.len();
+        }
+        tokio::time::sleep(SHORT * 3).await;
+        assert_eq!(permits.available_permits(), 0);
+        drop(quick);
+        let _ = timeout(LONG, permits.acquire()).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_after_its_life() {
+        let (_dir, _end, source) = archive(1);
+        let permits = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+        let mut stream = stream_within(source, from_start(), permit, (SHORT * 4, LONG));
+        let mut n_captures = 0;
+        while let Some(response) = timeout(LONG, stream.next()).await.unwrap() {
+            n_captures += response.unwrap().captures.len();
+        }
+        assert_eq!(n_captures, 1);
+        let _ = timeout(LONG, permits.acquire()).await.unwrap().unwrap();
     }
 }

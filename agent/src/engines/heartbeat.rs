@@ -15,7 +15,7 @@ use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
 use crate::report::Ended;
 use crate::shared::Shared;
-use crivello_common::config::{StoreSurvival, upload_url};
+use crivello_common::config::{StoreSurvival, Upload, upload_url};
 use crivello_common::time::{Timestamp, millis};
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::auth::NodeAuth;
@@ -173,13 +173,10 @@ impl Heartbeat {
     /// Returns the number of the first archive files that are safe in a store that survives this machine.
     /// `None` before that is known.
     fn safe_files(&self) -> Option<u32> {
-        let settings = &self.shared.settings.upload;
-        let survives = match settings.survives {
-            StoreSurvival::Auto => upload_url(&settings.url).is_ok_and(|url| url.scheme() == "s3"),
-            StoreSurvival::Yes => true,
-            StoreSurvival::No => false,
-        };
-        if survives { self.shared.uploads.borrow().safe_files } else { Some(0) }
+        match survives_machine(&self.shared.settings.upload) {
+            true => self.shared.uploads.borrow().safe_files,
+            false => Some(0),
+        }
     }
 
     /// Returns the agents that have not acknowledged the same packet for as long as a lease.
@@ -273,5 +270,30 @@ fn recrawl_demand(demand: &DemandReport) -> v1::RecrawlDemand {
         pages: demand.n_pages,
         first: demand.first.into(),
         rates: demand.rates.to_vec(),
+    }
+}
+
+/// Returns true if the store of uploads survives this machine.
+fn survives_machine(settings: &Upload) -> bool {
+    match settings.survives {
+        StoreSurvival::Auto => upload_url(&settings.url).is_ok_and(|url| url.scheme() == "s3"),
+        StoreSurvival::Yes => true,
+        StoreSurvival::No => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_survives_the_machine_and_a_directory_does_not_unless_a_person_says_so() {
+        for (url, auto) in [("s3://bucket/a", true), ("file:///mnt/a", false), ("", false)] {
+            let survives = |survives| {
+                survives_machine(&Upload { url: url.to_owned(), survives, ..Upload::default() })
+            };
+            assert_eq!(survives(StoreSurvival::Auto), auto, "{url}");
+            assert!(survives(StoreSurvival::Yes) && !survives(StoreSurvival::No), "{url}");
+        }
     }
 }
