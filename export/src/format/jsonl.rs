@@ -29,9 +29,9 @@ struct CaptureLine<'a> {
     warc_file: &'a str,
     warc_offset: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    signals: BTreeMap<&'a str, Vec<&'a str>>,
+    signals: BTreeMap<String, Vec<String>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    notes: BTreeMap<&'a str, Vec<&'a str>>,
+    notes: BTreeMap<String, Vec<String>>,
     #[serde(flatten)]
     page: Option<PageMembers<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub(super) fn write(
     for (name, value) in &capture.notes {
         let is_signal = PageSignals::NAMES.contains(&name.as_str());
         let fields = if is_signal { &mut signals } else { &mut notes };
-        fields.entry(name.as_str()).or_default().push(value.as_str());
+        fields.entry(clean(name)).or_default().push(clean(value));
     }
     let page = match (item.page, markup, text) {
         (Ok((_, page)), Some(markup), Some(text)) => Some(members(page, markup, text)),
@@ -128,6 +128,7 @@ fn members<'a>(page: &'a PageFacts, markup: &Markup, text: PageText) -> PageMemb
         }
     }
     let json_ld = markup.json_ld.iter().filter_map(|text| serde_json::from_str(text).ok());
+    let json_ld = json_ld.map(clean_json);
     PageMembers {
         title: page.title.as_deref(),
         language: &page.language,
@@ -153,4 +154,28 @@ fn resolved(link: &MarkupLink, base: &url::Url) -> Option<LinkMembers> {
         text: clean(&link.text),
         rel: clean(&link.rel),
     })
+}
+
+/// Returns JSON whose texts and names are [`clean`].
+fn clean_json(value: Value) -> Value {
+    match value {
+        Value::String(text) => clean(&text).into(),
+        Value::Array(values) => values.into_iter().map(clean_json).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (clean(&name), clean_json(value))).collect()
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn json_of_pages_has_no_control_characters() {
+        let dirty = json!({ "a\u{1b}[2J": ["x\u{7f}", { "b": "\u{9b}y\n\t" }, 1, null, true] });
+        assert_eq!(clean_json(dirty), json!({ "a[2J": ["x", { "b": "y\n\t" }, 1, null, true] }));
+    }
 }

@@ -4,7 +4,7 @@
 use super::item::ExportItem;
 use super::warc_record::{RecordWriter, record_id, write_warcinfo};
 use crate::output::Output;
-use crate::page::{Markup, MarkupLink};
+use crate::page::{Markup, MarkupLink, clean};
 use crivello_archive::FieldList;
 use serde_json::{Map, Value, json};
 use std::io;
@@ -82,8 +82,8 @@ fn html(title: Option<&str>, markup: &Markup) -> Value {
     let is_head = |link: &&MarkupLink| link.path == "LINK@/href";
     let metas = markup.metas.iter().map(|meta| {
         let mut object = Map::new();
-        object.insert(meta.attribute.to_owned(), meta.key.as_str().into());
-        object.insert("content".to_owned(), meta.content.as_str().into());
+        object.insert(meta.attribute.to_owned(), clean(&meta.key).into());
+        object.insert("content".to_owned(), clean(&meta.content).into());
         Value::from(object)
     });
     let mut head = Map::new();
@@ -100,12 +100,12 @@ fn html(title: Option<&str>, markup: &Markup) -> Value {
 fn link(link: &MarkupLink) -> Value {
     let mut object = Map::new();
     object.insert("path".to_owned(), link.path.into());
-    object.insert("url".to_owned(), link.href.as_str().into());
+    object.insert("url".to_owned(), clean(&link.href).into());
     let is_image = link.path == "IMG@/src";
     let text_name = if is_image { "alt" } else { "text" };
     for (name, value) in [(text_name, &link.text), ("rel", &link.rel)] {
         if !value.is_empty() {
-            object.insert(name.to_owned(), value.as_str().into());
+            object.insert(name.to_owned(), clean(value).into());
         }
     }
     object.into()

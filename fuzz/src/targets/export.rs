@@ -5,6 +5,7 @@
 use super::response;
 use crate::target::{FuzzTarget, MemoryBound};
 use crivello_export::{ExportFormat, ExportJob, ExportProgress, OutputCompression};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -80,11 +81,20 @@ fn run(input: &[u8]) {
         if format == ExportFormat::Jsonl {
             let text = std::fs::read_to_string(out.join("x.jsonl")).expect("UTF-8");
             assert_eq!((counts.written, text.lines().count()), (1, 1));
-            let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-            let has_controls =
-                |text: &str| text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
-            assert!(!line["text"].as_str().is_some_and(has_controls), "control characters");
+            let line: Value = serde_json::from_str(&text).expect("JSON");
+            assert!(!has_controls(&line), "control characters");
         }
+    }
+}
+
+/// Returns true if a text or name has control characters other than tabs and line feeds.
+fn has_controls(value: &Value) -> bool {
+    let is_bad = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
+    match value {
+        Value::String(text) => is_bad(text),
+        Value::Array(values) => values.iter().any(has_controls),
+        Value::Object(members) => members.iter().any(|(name, v)| is_bad(name) || has_controls(v)),
+        _ => false,
     }
 }
 
