@@ -252,6 +252,37 @@ fn warcio_reads_every_record_and_finds_the_digests_right() {
     }
 }
 
+/// Records, and payloads that have no content encoding, are the same bytes as warcio extracts.
+#[test]
+fn records_and_payloads_are_those_of_warcio() {
+    let Some(warcio) = Warcio::install() else { return };
+    let scene = scene(varied(seed()));
+    let archive = crawled(&scene);
+    let responses: Vec<&Record> = archive.of_kind("response").collect();
+    let (mut n_records, mut n_payloads) = (0, 0);
+    for record in responses.iter().step_by(responses.len().div_ceil(50)) {
+        let (path, offset) =
+            (scene.out().join("warc").join(&record.file), record.offset.to_string());
+        let is_encoded = header(&record.http().0, "Content-Encoding").is_some();
+        let both: &[&[&str]] = if is_encoded { &[&[]] } else { &[&[], &["--payload"]] };
+        for &options in both {
+            let mut cat = Command::new(binary());
+            cat.args(["archive", "cat"]).args(options).arg(&path).arg(&offset);
+            let extract = [&["extract"], options].concat();
+            let theirs = warcio.run(&extract, &[path.clone(), offset.clone().into()]);
+            let problem = String::from_utf8_lossy(&theirs.stderr).into_owned();
+            assert!(theirs.status.success(), "{problem}");
+            let ours = output(&mut cat).stdout;
+            // warcio leaves out the two ends of lines after a record.
+            let end: &[u8] = if options.is_empty() { b"\r\n\r\n" } else { b"" };
+            let is_same = ours.strip_suffix(end) == Some(&theirs.stdout[..]);
+            assert!(is_same, "{} {options:?}", record.url());
+            if options.is_empty() { n_records += 1 } else { n_payloads += 1 }
+        }
+    }
+    assert!(n_records >= 25 && n_payloads >= 10, "{n_records} records, {n_payloads} payloads");
+}
+
 /// Proves that the check can fail: both readers detect a single flipped byte.
 #[test]
 fn a_flipped_byte_is_found() {

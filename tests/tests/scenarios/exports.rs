@@ -1,8 +1,8 @@
 //! Exports of a crawl by two agents: every capture is there, other programs read them, and a run that is
 //! killed ends with the same bytes.
 
-use crate::fastwarc;
 use crate::warcio::Warcio;
+use crate::{fastwarc, python};
 use crivello_tests::{Scene, binary, output, seed};
 use serde_json::Value;
 use simweb::{CharsetWay, Coding, PageKind, Robots, Spec};
@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Compares the blocks of WAT files with the records that they describe, both read by warcio, and with the lines of
+/// JSON Lines.
+const WAT_JUDGE: &str = include_str!("exports/wat.py");
 
 fn scene() -> Scene {
     let kinds = [
@@ -158,6 +162,17 @@ fn exports_have_every_capture_and_other_programs_read_them() {
             let found = listed.lines().filter(|line| line.contains(kind)).count() as u64;
             assert_eq!(found, *n_records, "{kind} by warcio");
         }
+    }
+    if let Some(programs) = python::install("warcio==1.7.5") {
+        let mut judge = Command::new(programs.join("python"));
+        judge.args(["-c", WAT_JUDGE]).arg(&crawl).arg(out.join("wat")).arg(out.join("jsonl"));
+        let judged = output(&mut judge);
+        assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
+        let counts = String::from_utf8_lossy(&judged.stdout).into_owned();
+        let counts: Vec<u64> = counts.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        let [n_records, n_pages, n_links] = counts[..] else { panic!("{counts:?}") };
+        assert_eq!(n_records, n_captures);
+        assert!(n_pages > 20 && n_links > n_pages, "{n_pages} pages, {n_links} links");
     }
     for (files, kind, n_records) in &records {
         if let Some(found) = fastwarc::count(kind, files) {

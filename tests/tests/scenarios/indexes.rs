@@ -30,7 +30,8 @@ fn export(crawl: &Path, out: &Path, options: &[&str]) -> String {
     said
 }
 
-fn judge(programs: &Path, crawl: &Path, merged: &Path, each: &Path) -> (usize, usize) {
+/// Judges indexes, and returns the numbers of lines and of revisits.
+pub fn judge(programs: &Path, crawl: &Path, merged: &Path, each: &Path) -> (usize, usize) {
     let mut python = Command::new(programs.join("python"));
     let judged = output(python.args(["-c", JUDGE]).args([crawl, merged, each]));
     assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));

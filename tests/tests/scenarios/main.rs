@@ -31,6 +31,7 @@ mod inlinks;
 mod kill_and_restart;
 mod known;
 mod local_cluster;
+mod manuals;
 mod memory;
 mod metrics;
 mod metrics_table;

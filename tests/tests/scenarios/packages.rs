@@ -41,7 +41,8 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn validate(programs: &Path, package: &Path) {
+/// Validates a package with wacz.
+pub fn validate(programs: &Path, package: &Path) {
     let mut wacz = Command::new(programs.join("wacz"));
     let said = text(&output(wacz.args(["validate", "-f"]).arg(package)));
     assert!(said.contains("Version detected as 1.1.1"), "{said}");

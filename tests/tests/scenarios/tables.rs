@@ -3,7 +3,7 @@
 
 use crate::python;
 use crivello_tests::warc::{Archive, listed};
-use crivello_tests::{Scene, seed};
+use crivello_tests::{Scene, output, seed};
 use simweb::{PageKind, Spec};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,6 +14,16 @@ fn export(scene: &Scene, out: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(scene.command().get_program());
     command.args(["export", "parquet"]).arg(scene.out()).arg("--out").arg(out).args(options);
     command.output().expect("crivello runs")
+}
+
+/// Judges a table of files, and returns the numbers of rows and of near-duplicates.
+pub fn judge(programs: &Path, files: &Path, table: &Path, crawl: &str) -> (usize, usize) {
+    let mut python = Command::new(programs.join("python"));
+    let judged = output(python.args(["-c", JUDGE]).args([files, table]).arg(crawl));
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
+    let counts = String::from_utf8_lossy(&judged.stdout).into_owned();
+    let mut counts = counts.split_whitespace().map(|n| n.parse().expect("a number"));
+    (counts.next().expect("rows"), counts.next().expect("near-duplicates"))
 }
 
 fn crawled() -> (Scene, Archive) {
@@ -39,16 +49,10 @@ fn rows_are_the_records_and_published_queries_find_them() {
     let said = String::from_utf8_lossy(&exported.stdout).into_owned();
     assert!(exported.status.success(), "{said}{}", String::from_utf8_lossy(&exported.stderr));
     let crawl = archive.files[0].split('-').take(2).collect::<Vec<_>>().join("-");
-    let judged = Command::new(programs.join("python"))
-        .args(["-c", JUDGE])
-        .args([scene.out().join("warc"), out.join("parquet")])
-        .arg(&crawl)
-        .output()
-        .expect("python runs");
-    let problem = String::from_utf8_lossy(&judged.stderr).into_owned();
-    assert!(judged.status.success(), "{problem}");
-    let n_rows = String::from_utf8_lossy(&judged.stdout).trim().to_owned();
-    assert_eq!(n_rows, archive.captures().count().to_string());
+    let (n_rows, n_near) =
+        judge(&programs, &scene.out().join("warc"), &out.join("parquet"), &crawl);
+    assert_eq!(n_rows, archive.captures().count());
+    assert!(n_near > 0, "no near-duplicates");
     assert!(said.contains(&format!(": {n_rows} rows")), "{said}");
     // A second run does not touch the table.
     let again = export(&scene, &out, &[]);

@@ -4,7 +4,7 @@
 
 use crate::python;
 use crivello_tests::warc::listed;
-use crivello_tests::{Scene, seed};
+use crivello_tests::{Scene, SmallDisk, seed};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
@@ -362,12 +362,19 @@ fn kills_and_faults_lose_nothing_and_store_nothing_twice() {
     // A file that changed after it was stored, as an index that is made again after a kill, has a line for each time.
     let stored: BTreeSet<String> = stored.iter().map(|line| line["object"].to_string()).collect();
     assert_eq!(stored.len(), expected_names(&files(&scene)).len());
-    for text in [&log, &journal] {
+    let report = fs::read_to_string(scene.dir().join("report.json")).expect("the report");
+    for text in [&log, &journal, &report] {
         assert!(
             !text.contains(SECRET) && !text.contains("AKIDOFTHETEST"),
             "a credential is in {text}"
         );
     }
+    let all = Command::new("grep")
+        .args(["-rlaF", "-e", SECRET, "-e", "AKIDOFTHETEST"])
+        .arg(scene.out())
+        .output()
+        .expect("grep runs");
+    assert_eq!(all.status.code(), Some(1), "{}", String::from_utf8_lossy(&all.stdout));
 }
 
 #[test]
@@ -401,4 +408,45 @@ fn a_dead_store_stops_nothing_and_the_next_run_copies_all() {
     assert_same(&moto.objects(), &expected);
     // Only the last file is still here.
     assert_eq!(files(&second).len(), 2);
+}
+
+/// A directory as a store, on a disk that is full for a while.
+#[test]
+fn a_full_store_stops_nothing_is_reported_and_goes_on_when_there_is_space() {
+    let Some(disk) = SmallDisk::mount("64MiB") else { return };
+    let ballast = disk.fill(256 << 10);
+    let store = disk.path().join("store");
+    let spec = Spec { body_bytes: 150_000, ..Spec::new(seed()).size(8, 2, 25).ips(16) };
+    let scene = Scene::new(spec)
+        .delays("150ms", "0ms")
+        .set(&format!("upload.url=file://{}", store.display()))
+        .set("store.file-size-max=1MiB")
+        .set("state.sync-interval=50ms")
+        .allow_log_line("archive files cannot be uploaded; they wait")
+        .arg("--http=127.0.0.1:0");
+    let mut child = scene.start();
+    let watched = scene.watch(&mut child);
+    let failing = watched.until(Duration::from_millis(20), |look| {
+        look.number("crivello_upload_failing_seconds") > 0.0
+            && look.number("crivello_upload_waiting_files") >= 2.0
+    });
+    assert!(failing.number("crivello_upload_failures_total") >= 1.0);
+    // The crawl goes on.
+    let n_requests = scene.web.log().len();
+    scene.wait_for_requests(&mut child, n_requests + 20);
+    fs::remove_file(ballast).expect("removed");
+    let ended = scene.end(child).succeeded();
+    assert!(ended.stderr.contains("archive files cannot be uploaded"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("No space left on device"), "{}", ended.stderr);
+    let stored = [".warc.gz", ".cdxj", ".parquet"]
+        .into_iter()
+        .flat_map(|suffix| listed(&store.join("agent-0"), suffix))
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (format!("crawls/one/agent-0/{name}"), fs::read(&path).expect("read"))
+        })
+        .collect();
+    assert_same(&stored, &files(&scene));
+    let left = fs::read_dir(store.join("agent-0")).expect("a directory").count();
+    assert_eq!(left, stored.len(), "files that are no objects are left");
 }

@@ -1,6 +1,6 @@
 """Compares a table with the records and the indexes that it was made from, and asks it queries of the forms
 that Common Crawl publishes. Arguments: the directory that file names lead from, that of the table, the crawl.
-Prints the number of rows."""
+Prints the numbers of rows and of near-duplicates."""
 
 import datetime
 import glob
@@ -122,7 +122,6 @@ for key, row in ids.items():
     assert row["simhash"] == fields.get("simHash"), (row, fields)
     assert row["near_of"] == fields.get("nearDuplicateOf"), (row, fields)
     assert row["near_distance"] == (distance and int(distance)), (row, fields)
-assert any(row["near_of"] for row in rows.values()), "no near-duplicates"
 
 # 6. DuckDB finds what these rows have, with queries of the published forms.
 db = duckdb.connect()
@@ -177,4 +176,4 @@ assert sum(bytes for _, bytes, _ in found) == sum(row["warc_record_length"] for 
 
 # 6. The partitions are found by pyarrow, too.
 assert dataset.dataset(table, partitioning="hive").count_rows(dataset.field("subset") == "warc") == len(pages)
-print(len(rows))
+print(len(rows), sum(row["near_of"] is not None for row in rows.values()))
