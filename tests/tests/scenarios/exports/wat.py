@@ -70,8 +70,8 @@ for path in wat.rglob("*.warc.wat.gz"):
             links = []
             for link in html["Head"]["Link"] + html["Links"]:
                 url = urllib.parse.urlsplit(urllib.parse.urljoin(line["url"], link["url"]))
-                # The URL standard has no empty path, and keeps an empty fragment.
-                url = url._replace(path=url.path or "/").geturl() + "#" * link["url"].endswith("#")
+                # The URL standard has hosts in small letters and no empty path, and keeps an empty fragment.
+                url = url._replace(netloc=url.netloc.lower(), path=url.path or "/").geturl() + "#" * link["url"].endswith("#")
                 if url.startswith(("http:", "https:")):
                     text = link.get("alt" if link["path"] == "IMG@/src" else "text", "")
                     links.append((link["path"], url, text, link.get("rel", "")))
