@@ -1,5 +1,8 @@
 //! A bucket of an S3 service as a store.
 
+#[cfg(test)]
+mod tests;
+
 use super::{ObjectReader, Part, Store, StoreError};
 use crate::credentials::StoreCredentials;
 use crate::error::UploadError;
