@@ -69,7 +69,7 @@ impl Server {
 }
 
 fn bytes(n: usize, factor: usize) -> Bytes {
-    (0..n).map(|i| (i * factor >> 3) as u8).collect()
+    (0..n).map(|i| ((i * factor) >> 3).to_le_bytes()[0]).collect()
 }
 
 async fn read(store: &S3Store, key: &str) -> Vec<u8> {
@@ -94,7 +94,7 @@ async fn an_object_of_parts_appears_whole_once_it_is_complete() {
     let (size, found) = store.find(KEY).await.unwrap().unwrap();
     assert_eq!(size, PART + 777);
     assert!(etag.is_some() && found.is_some());
-    assert_eq!(read(&store, KEY).await, [first, second].concat());
+    assert_eq!(read(&store, KEY).await, [&first[..], &second[..]].concat());
     assert_eq!(fs::read(server.file(KEY)).unwrap(), read(&store, KEY).await);
 }
 
