@@ -50,7 +50,7 @@ fn assert_goes_on(cluster: &mut Cluster, before: u64) {
 
 #[test]
 fn the_active_coordinator_is_killed() {
-    let Some(mut cluster) = two_coordinators(36) else { return };
+    let Some(mut cluster) = two_coordinators(100) else { return };
     cluster.seed();
     cluster.wait_for_share(1.0 / 4.0);
     let before = cluster.epoch().expect("the coordinator responds");
@@ -74,7 +74,7 @@ fn the_active_coordinator_is_killed() {
 /// The suspended coordinator wakes with requests of agents in its queues, and grants nothing.
 #[test]
 fn the_active_coordinator_is_suspended_beyond_its_lease_and_wakes() {
-    let Some(mut cluster) = two_coordinators(36) else { return };
+    let Some(mut cluster) = two_coordinators(100) else { return };
     cluster.seed();
     cluster.wait_for_share(1.0 / 4.0);
     let before = cluster.epoch().expect("the coordinator responds");
@@ -114,7 +114,7 @@ fn the_active_coordinator_is_cut_off_from_etcd() {
 /// Without etcd nobody is active, and the agents go on.
 #[test]
 fn etcd_is_away_for_a_while() {
-    let Some(mut cluster) = two_coordinators(36) else { return };
+    let Some(mut cluster) = two_coordinators(100) else { return };
     cluster.seed();
     cluster.wait_for_share(1.0 / 4.0);
     let before = cluster.epoch().expect("the coordinator responds");
