@@ -71,7 +71,7 @@ type Request = (Command, oneshot::Sender<Result<Reply, CommandError>>);
 
 #[derive(Debug)]
 enum Message {
-    Command(Request),
+    Command(Box<Request>),
     End,
 }
 
@@ -187,7 +187,7 @@ impl MembershipHandle {
 
     async fn send(&self, command: Command) -> Result<Reply, CommandError> {
         let (reply, result) = oneshot::channel();
-        match self.queue.try_send(Message::Command((command, reply))) {
+        match self.queue.try_send(Message::Command(Box::new((command, reply)))) {
             Ok(()) => result.await.unwrap_or(Err(CommandError::Ending)),
             Err(TrySendError::Full(_)) => Err(CommandError::Busy),
             Err(TrySendError::Disconnected(_)) => Err(CommandError::Ending),
@@ -284,14 +284,14 @@ impl MembershipService {
                 // A view that cannot be stored now is stored at a later tick.
                 Err(RecvTimeoutError::Timeout) => {
                     let tick = Command::Event(MemberEvent::Tick, None);
-                    Message::Command((tick, oneshot::channel().0))
+                    Message::Command(Box::new((tick, oneshot::channel().0)))
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let mut requests = Vec::new();
             for message in iter::once(first).chain(messages.try_iter().take(BATCH_LEN_MAX - 1)) {
                 match message {
-                    Message::Command(request) => requests.push(request),
+                    Message::Command(request) => requests.push(*request),
                     Message::End => {
                         is_ending = true;
                         break;
