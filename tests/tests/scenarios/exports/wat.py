@@ -23,10 +23,9 @@ def as_object(headers):
 records = {}
 for path in crawl.rglob("*.warc.gz"):
     with open(path, "rb") as file:
-        reader = ArchiveIterator(file)
-        for record in reader:
+        for record in ArchiveIterator(file):
             http = record.http_headers
-            records[path.name, reader.get_record_offset()] = (
+            records[record.rec_headers.get_header("WARC-Record-ID")] = (
                 as_object(record.rec_headers.headers),
                 http and (as_object(http.headers), http.protocol, *http.statusline.split(" ", 1)),
             )
@@ -47,12 +46,11 @@ for path in wat.rglob("*.warc.wat.gz"):
             block = json.loads(record.content_stream().read())
             place = block["Container"]
             place = pathlib.PurePath(place["Filename"]).name, int(place["Offset"])
-            head, http = records[place]
             line = lines.pop(place)
             envelope = block["Envelope"]
+            head, http = records[record.rec_headers.get_header("WARC-Refers-To")]
             assert envelope["Format"] == "WARC"
             assert envelope["WARC-Header-Metadata"] == head, (envelope["WARC-Header-Metadata"], head)
-            assert record.rec_headers.get_header("WARC-Refers-To") == head["WARC-Record-ID"]
             assert record.rec_headers.get_header("WARC-Target-URI") == head["WARC-Target-URI"] == line["url"]
             payload = envelope["Payload-Metadata"]
             assert payload["Actual-Content-Type"] == head["Content-Type"]
