@@ -182,6 +182,8 @@ fn point_links(rng: &mut impl Rng, document: &mut Document, n: u32) {
 fn what_is_passed_is_not_among_the_best() {
     let mut rng = super::rng();
     let clock = Clock::start();
+    // Where all scores are equal, nothing may be passed.
+    let mut n_passed = 0;
     for round in 0..4 {
         let dir = tempfile::tempdir().unwrap();
         let mut index = TestIndex::create(dir.path(), Preset::ALL[round % 2]);
@@ -204,7 +206,6 @@ fn what_is_passed_is_not_among_the_best() {
         index.add(&[], &gone.collect::<Vec<_>>());
         index.publish();
         let searcher = Searcher::open(dir.path()).unwrap();
-        let mut n_passed = 0;
         for _ in 0..150 {
             let words: Vec<_> =
                 (0..rng.random_range(1..5)).map(|_| random::word(&mut rng)).collect();
@@ -230,8 +231,8 @@ fn what_is_passed_is_not_among_the_best() {
             assert!(passing.found <= all.found);
             n_passed += all.found - passing.found;
         }
-        assert!(n_passed > 0);
     }
+    assert!(n_passed > 0);
 }
 
 fn urls_and_scores(hits: &[crate::Hit]) -> Vec<(&str, u64)> {
