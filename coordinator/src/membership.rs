@@ -201,7 +201,7 @@ impl MembershipHandle {
     }
 }
 
-/// What commands decide, before it is stored.
+/// Decisions of commands, before they are stored.
 #[derive(Clone, Debug)]
 struct Draft {
     members: Members,

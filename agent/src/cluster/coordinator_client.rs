@@ -15,7 +15,7 @@ use tonic::{Code, Status};
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// Interval of pings to the coordinator, and time to wait for a reply.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(3));
-/// The same with several coordinators: another one may be active soon, and waits for a lease.
+/// Interval and time with several coordinators: another one may be active soon, and waits for a lease.
 const KEEP_ALIVE_OF_SEVERAL: (Duration, Duration) =
     (Duration::from_millis(500), Duration::from_millis(1_500));
 /// Time for which an agent that has handed over all groups tries to notify the coordinator.

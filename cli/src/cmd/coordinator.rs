@@ -10,7 +10,7 @@ use crate::{screen, signals};
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
 use crivello_coordinator::{
-    Coordinator, CoordinatorDirs, CoordinatorError, Election, EtcdOptions, Listen,
+    Active, Coordinator, CoordinatorDirs, CoordinatorError, Election, EtcdOptions, Listen,
 };
 use crivello_proto::LiveToken;
 use std::io;
@@ -31,20 +31,14 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
     let election = election(&args, &listen)?;
     let mut ended = Box::pin(signals::first());
     loop {
-        let mut active = None;
-        if let Some(election) = &election {
-            // A standby must not find out that its settings are wrong when it is needed.
-            settings_of(stored(&data, Some(election)).await?.as_ref(), &args.settings)?;
-            screen::print_line("standing by until no other coordinator is active");
-            active = tokio::select! {
-                signal = &mut ended => {
-                    signal?;
-                    return Ok(Exit::Finished);
-                }
-                active = election.stand_by() => Some(active),
-            };
-        }
-        let stored = stored(&data, election.as_ref()).await?;
+        // While etcd does not answer, only a signal ends the wait.
+        let (active, stored) = tokio::select! {
+            signal = &mut ended => {
+                signal?;
+                return Ok(Exit::Finished);
+            }
+            begun = stand_by(&args, &data, election.as_ref()) => begun?,
+        };
         let keys = args.etcd.keys.clone().unwrap_or_else(|| data.clone());
         let dirs = CoordinatorDirs { dir: data.clone(), keys, active };
         match serve(&args, dirs, stored, &listen, &mut ended).await? {
@@ -55,6 +49,22 @@ pub async fn run(args: CoordinatorArgs) -> Result<Exit, CliError> {
             Some(broken) => return Err(broken.into()),
         }
     }
+}
+
+/// Waits until this coordinator is the active one, if there may be others. Returns its time as that, and the stored settings.
+async fn stand_by(
+    args: &CoordinatorArgs,
+    data: &Path,
+    election: Option<&Election>,
+) -> Result<(Option<Active>, Option<Stored>), CliError> {
+    let mut active = None;
+    if let Some(election) = election {
+        // A standby must not find out that its settings are wrong when it is needed.
+        settings_of(stored(data, Some(election)).await?.as_ref(), &args.settings)?;
+        screen::print_line("standing by until no other coordinator is active");
+        active = Some(election.stand_by().await);
+    }
+    Ok((active, stored(data, election).await?))
 }
 
 /// Returns the election of the active coordinator, if there may be others.

@@ -44,6 +44,10 @@ impl RecordStore for EtcdRecord {
     }
 
     fn save(&mut self, record: &Record) -> io::Result<()> {
+        // A call that fails takes its whole time.
+        if !self.active.is_active() {
+            return Err(io::Error::other("another coordinator may be active"));
+        }
         let encoded = record.encode()?;
         for _ in 0..ATTEMPTS_MAX {
             let conditions = [

@@ -19,9 +19,10 @@ impl Ips {
         match *notice {
             LeaseNotice::Granted { address, requested_at, rest, term } => {
                 let Some(ip) = self.entries.find(&address) else { return };
-                let lease = self.lease_mut(ip);
-                if lease.is_some_and(|lease| lease.grant(requested_at, (rest, term), now)) {
-                    self.begin_renewals(ip);
+                let Some(lease) = self.lease_mut(ip) else { return };
+                if lease.grant(requested_at, (rest, term), now) {
+                    let renewal = (lease.renewal(), requested_at, ip);
+                    self.renewals.insert(renewal);
                     self.requeue(ip);
                 }
             }
@@ -118,12 +119,6 @@ impl Ips {
         if entry.lease.as_ref().is_some_and(|lease| lease.should_return(entry.due(), now)) {
             self.give_back(ip, now);
         }
-    }
-
-    fn begin_renewals(&mut self, ip: u32) {
-        let Some(lease) = self.lease_mut(ip) else { return };
-        let renewal = (lease.renewal(), lease.granted(), ip);
-        self.renewals.insert(renewal);
     }
 
     fn request(&mut self, ip: u32, now: Timestamp) {
