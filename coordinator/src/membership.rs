@@ -559,7 +559,7 @@ fn log_changes(before: &View, after: &View) {
 mod tests {
     use super::*;
     use crate::members::{HeartbeatReport, ProcessId};
-    use crate::state::{FileRecord, Opened};
+    use crate::state::Opened;
     use crivello_common::config::TypedSettings;
     use std::fs;
     use std::path::Path;
@@ -571,9 +571,8 @@ mod tests {
         settings.fixed.identity.contact = "you@example.com".to_owned();
         settings.live.limits.pages_max = Some(1_000_000);
         let clock = Clock::start();
-        let store = Box::new(FileRecord::in_dir(dir));
         let given = TypedSettings::default();
-        let opened = CoordinatorState::open(store, (dir, dir), &settings, given, clock.now());
+        let opened = CoordinatorState::open(None, (dir, dir), &settings, given, clock.now());
         let Opened { state, record, .. } = opened.unwrap();
         MembershipService::new((state, record), &settings, ActiveUntil::forever(clock), clock)
     }

@@ -160,7 +160,6 @@ fn members<'a>(newest: &View, copies: impl Iterator<Item = &'a View>) -> Members
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::FileRecord;
     use crate::stored_settings;
     use crivello_common::identity::IdentityKey;
     use crivello_common::view::{Agent, LostArchive};
@@ -219,9 +218,8 @@ mod tests {
         assert_eq!(stored.revision, 2 + REVISIONS);
         let mut settings = Settings::from_toml("stored", &stored.toml).unwrap();
         let open = |settings: &Settings| {
-            let store = Box::new(FileRecord::in_dir(dir.path()));
             let dirs = (dir.path(), dir.path());
-            CoordinatorState::open(store, dirs, settings, TypedSettings::new(), now)
+            CoordinatorState::open(None, dirs, settings, TypedSettings::new(), now)
         };
         let opened = open(&settings).unwrap().record;
         assert_eq!(opened.crawl_id, "c");

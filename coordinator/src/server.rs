@@ -6,7 +6,7 @@ use crate::membership::MembershipHandle;
 use crate::metrics::CoordinatorMetrics;
 use crate::recrawl_rate::RecrawlRate;
 use crate::rpc::Rpc;
-use crate::state::{CoordinatorState, FileRecord, Opened, RecordStore};
+use crate::state::{CoordinatorState, Opened, RecordStore};
 use crate::watchers::Watchers;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Clock;
@@ -112,11 +112,8 @@ impl Coordinator {
         let (wanted, now) = (settings.clone(), clock.now());
         // Calls of etcd wait for their results.
         let opened = tokio::task::spawn_blocking(move || {
-            let store: Box<dyn RecordStore> = match record {
-                Some(record) => Box::new(record),
-                None => Box::new(FileRecord::in_dir(&dir)),
-            };
-            CoordinatorState::open(store, (&dir, &keys), &wanted, given, now)
+            let record = record.map(|record| Box::new(record) as Box<dyn RecordStore>);
+            CoordinatorState::open(record, (&dir, &keys), &wanted, given, now)
         });
         let opened = opened.await.map_err(|error| CoordinatorError::Broken(error.to_string()))?;
         let until = active_until.unwrap_or_else(|| ActiveUntil::forever(clock));

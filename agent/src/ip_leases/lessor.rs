@@ -207,7 +207,7 @@ impl Lessor {
         if lease.to.is_some() && now >= lease.until {
             lease.end(lease.until + self.ip_delay);
         }
-        // The borrower has entered a later view and does not use the lease: it was busy or has restarted.
+        // The borrower has entered a later view and does not use the lease: it was idle or has restarted.
         if let Some(reported_at) = lease.to.and_then(|to| self.reported.get(&to))
             && lease.view < self.view
         {

@@ -41,15 +41,15 @@ pub(crate) struct Opened {
 
 impl CoordinatorState {
     /// Resumes the crawl of a record, or begins one, in a directory, with keys in another or the same
-    /// directory, with these settings. `given` holds the settings typed by the user. A record in a file is taken over
-    /// into another store that has none.
+    /// directory, with these settings. `given` holds the settings typed by the user. The record is in a file of the
+    /// directory, or in a store elsewhere, which takes over a record in the file.
     ///
     /// # Errors
     /// [`CoordinatorError::Refused`] if the directory holds something else or a crawl with other
     /// fixed settings, or if another coordinator uses it; [`CoordinatorError::Broken`] if the state
     /// is damaged or the disk fails. In both cases nothing was changed.
     pub(crate) fn open(
-        mut store: Box<dyn RecordStore>,
+        mut elsewhere: Option<Box<dyn RecordStore>>,
         (dir, keys): (&Path, &Path),
         settings: &Settings,
         given: TypedSettings,
@@ -57,9 +57,11 @@ impl CoordinatorState {
     ) -> Result<Opened, CoordinatorError> {
         let checked = settings.check_shared();
         checked.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
-        let shown = dir.display();
         // Checked before anything is created in the directory.
-        if read(&mut *store, dir)?.is_none() && keys.join(COORDINATOR_KEY_FILE).exists() {
+        if read(elsewhere.as_deref_mut(), dir)?.is_none()
+            && keys.join(COORDINATOR_KEY_FILE).exists()
+        {
+            let shown = keys.display();
             return Err(CoordinatorError::Refused(format!(
                 "{shown} has {COORDINATOR_KEY_FILE}, the key of a lost coordinator, and no record: make \
                  one with `crivello coordinator rebuild`, or choose another --data"
@@ -74,8 +76,9 @@ impl CoordinatorState {
             })?;
         }
         let lock = take_lock(dir)?;
-        let last = read(&mut *store, dir)?;
-        let resumed = last.is_some();
+        let last = read(elsewhere.as_deref_mut(), dir)?;
+        let (resumed, is_elsewhere) = (last.is_some(), elsewhere.is_some());
+        let store = elsewhere.unwrap_or_else(|| Box::new(FileRecord::in_dir(dir)));
         let (mut record, identity_key, signing_key) = match last {
             Some(record) => {
                 check_meaning(&store.name(), &record, settings)?;
@@ -103,7 +106,9 @@ impl CoordinatorState {
                 CoordinatorError::Broken(format!("{name} cannot be written: {error}"))
             },
         )?;
-        set_aside(&state.store.name(), dir)?;
+        if is_elsewhere {
+            set_aside(dir)?;
+        }
         Ok(Opened { state, record, resumed, identity_key, signing_key })
     }
 
@@ -119,15 +124,14 @@ impl CoordinatorState {
         key_from: &[PathBuf],
     ) -> Result<SigningKey, CoordinatorError> {
         let shown = dir.display();
-        let mut store = FileRecord::in_dir(dir);
-        if read(&mut store, dir)?.is_some() {
+        if read(None, dir)?.is_some() {
             return Err(CoordinatorError::Refused(format!(
                 "{shown} already has a record: choose another --data"
             )));
         }
         let broken = |error: io::Error| CoordinatorError::Broken(format!("{shown}: {error}"));
         create_private_dir(dir).map_err(broken)?;
-        let mut state = Self { store: Box::new(store), lock: take_lock(dir)? };
+        let mut state = Self { store: Box::new(FileRecord::in_dir(dir)), lock: take_lock(dir)? };
         let crawl_id = &record.crawl_id;
         match IdentityKey::read(dir, crawl_id) {
             Ok(_) => {}
@@ -198,33 +202,37 @@ fn read_key(dir: &Path, crawl_id: &str) -> Result<IdentityKey, CoordinatorError>
 /// # Errors
 /// Fails if the directory holds something else, or if the state is damaged.
 pub fn stored_settings(dir: &Path) -> Result<Option<StoredSettings>, CoordinatorError> {
-    Ok(read(&mut FileRecord::in_dir(dir), dir)?.map(|record| record.settings))
+    Ok(read(None, dir)?.map(|record| record.settings))
 }
 
 /// Renames a record in a file once it is in another store, so that it is never taken over again.
-fn set_aside(stored_in: &str, dir: &Path) -> Result<(), CoordinatorError> {
+fn set_aside(dir: &Path) -> Result<(), CoordinatorError> {
     let path = dir.join(STATE_FILE);
-    if stored_in == path.display().to_string() || !path.exists() {
-        return Ok(());
+    match fs::rename(&path, path.with_extension(IMPORTED)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(CoordinatorError::Broken(format!("{}: {error}", path.display())))
+        }
+        _ => Ok(()),
     }
-    let renamed = fs::rename(&path, path.with_extension(IMPORTED));
-    renamed.map_err(|error| CoordinatorError::Broken(format!("{}: {error}", path.display())))
 }
 
-/// Returns the record in a store, or else the one in a file in `dir`; `None` if no crawl was begun with it.
+/// Returns the record in a store elsewhere, or else the one in a file in `dir`; `None` if no crawl was begun with it.
 pub(super) fn read(
-    store: &mut dyn RecordStore,
+    elsewhere: Option<&mut (dyn RecordStore + 'static)>,
     dir: &Path,
 ) -> Result<Option<Record>, CoordinatorError> {
-    let (stored, mut file) = (store.read()?, FileRecord::in_dir(dir));
-    let in_file = if store.name() == file.name() { None } else { file.read()? };
+    let mut file = FileRecord::in_dir(dir);
+    let in_file = file.read()?;
+    let (stored, name) = match elsewhere {
+        Some(store) => (store.read()?, store.name()),
+        None => (None, file.name()),
+    };
     if let (Some(stored), Some(in_file)) = (&stored, &in_file) {
         let is_taken_over = stored.crawl_id == in_file.crawl_id
             && stored.members.view.epoch > in_file.members.view.epoch;
         if !is_taken_over {
             return Err(CoordinatorError::Refused(format!(
-                "{} and {} have a record: remove the file if the other one counts",
-                store.name(),
+                "{name} and {} have a record: remove the file if the other one counts",
                 file.name()
             )));
         }
@@ -232,9 +240,8 @@ pub(super) fn read(
     if let Some(record) = stored.or(in_file) {
         return Ok(Some(record));
     }
-    let broken = |what: String| {
-        CoordinatorError::Broken(format!("{} {what}; nothing was changed", store.name()))
-    };
+    let broken =
+        |what: String| CoordinatorError::Broken(format!("{name} {what}; nothing was changed"));
     let path = dir.join(STATE_FILE);
     let lock = dir.join(LOCK_FILE);
     if let Ok(crawl_id) = fs::read_to_string(&lock)

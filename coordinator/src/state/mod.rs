@@ -22,5 +22,5 @@ pub use directory::stored_settings;
 pub(crate) use directory::{CoordinatorState, Opened};
 pub(crate) use record::Record;
 pub use record::StoredSettings;
+pub(crate) use record_store::RecordStore;
 pub use record_store::STATE_FILE;
-pub(crate) use record_store::{FileRecord, RecordStore};

@@ -28,8 +28,7 @@ fn settings() -> Settings {
 
 fn open(dir: &Path) -> Result<Opened, CoordinatorError> {
     let given = TypedSettings::from([("politeness.delay".to_owned(), "\"1s\"".to_owned())]);
-    let store = Box::new(FileRecord::in_dir(dir));
-    CoordinatorState::open(store, (dir, dir), &settings(), given, Timestamp::from_secs(1))
+    CoordinatorState::open(None, (dir, dir), &settings(), given, Timestamp::from_secs(1))
 }
 
 fn record(epoch: u64) -> Record {
@@ -62,7 +61,7 @@ fn record(epoch: u64) -> Record {
 }
 
 fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
-    directory::read(&mut FileRecord::in_dir(dir), dir)
+    directory::read(None, dir)
 }
 
 fn error(dir: &Path) -> String {
@@ -246,7 +245,7 @@ fn a_record_in_a_file_is_taken_over_once_and_other_keys_are_refused() {
     let open_with = |dir: &Path, keys: &Path| {
         let given = TypedSettings::default();
         let now = Timestamp::from_secs(1);
-        CoordinatorState::open(Box::new(place.clone()), (dir, keys), &settings(), given, now)
+        CoordinatorState::open(Some(Box::new(place.clone())), (dir, keys), &settings(), given, now)
     };
     let begun = open(dir.path()).unwrap().record;
     let opened = open_with(dir.path(), dir.path()).unwrap();
