@@ -12,6 +12,7 @@
 //! passes it events with the current time, stores the result, then publishes it. [`Coordinator`]
 //! assembles the parts.
 
+mod draft;
 mod error;
 mod etcd;
 mod lease_clock;

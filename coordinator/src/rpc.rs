@@ -1,9 +1,10 @@
 //! The gRPC service: checks requests, runs them as commands of the membership, and sends the
 //! results.
 
+use crate::draft::{Command, CommandError, Reply};
 use crate::etcd::ActiveUntil;
 use crate::members::{HeartbeatReport, MemberEvent, MemberRefusal, ProcessId};
-use crate::membership::{Command, CommandError, MembershipHandle, Reply};
+use crate::membership::MembershipHandle;
 use crate::probe::probe_address;
 use crate::recrawl_rate::RecrawlRate;
 use crate::settings::EditRejected;
