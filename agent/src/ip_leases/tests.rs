@@ -75,6 +75,13 @@ impl Fixture {
         Self { leases, now, id: 0 }
     }
 
+    /// Enters the second view, with these states of agents.
+    fn enter(&mut self, states: [AgentState; 3]) {
+        self.leases.on_view(view(2, states));
+        self.leases.on_leases_in_use(Vec::new(), self.now);
+        self.id = 0;
+    }
+
     fn batch(&mut self, from: AgentId, batch: LeaseBatch) {
         self.id += 1;
         self.leases.on_batch(from, LeaseBatch { id: self.id, ..batch }, self.now);
@@ -224,10 +231,7 @@ fn lease_survives_the_epoch_and_is_passed_on_at_once() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     let _ = leases.sent();
-    let (active, leaving) = (AgentState::Active, AgentState::Draining);
-    leases.leases.on_view(view(2, [active, leaving, leaving]));
-    leases.leases.on_leases_in_use(Vec::new(), leases.now);
-    leases.id = 0;
+    leases.enter([AgentState::Active, AgentState::Draining, AgentState::Draining]);
     leases.ask(B, 20);
     assert_eq!(
         leases.sent(),
@@ -243,9 +247,7 @@ fn lease_of_a_dead_agent_is_free_once_its_fence_is_closed() {
     let mut leases = Fixture::open();
     leases.ask(A, 10);
     let _ = leases.sent();
-    leases.leases.on_view(view(2, [AgentState::Active, AgentState::Dead, AgentState::Draining]));
-    leases.leases.on_leases_in_use(Vec::new(), leases.now);
-    leases.id = 0;
+    leases.enter([AgentState::Active, AgentState::Dead, AgentState::Draining]);
     leases.report(B, Vec::new());
     leases.ask(B, 20);
     leases.wait(secs(3));
@@ -288,10 +290,7 @@ fn long_lease_of_an_agent_that_has_restarted_ends_with_its_report() {
     leases.ask(A, 10);
     leases.ask(A, 11);
     let _ = leases.sent();
-    let (active, leaving) = (AgentState::Active, AgentState::Draining);
-    leases.leases.on_view(view(2, [active, leaving, leaving]));
-    leases.leases.on_leases_in_use(Vec::new(), leases.now);
-    leases.id = 0;
+    leases.enter([AgentState::Active, AgentState::Draining, AgentState::Draining]);
     leases.ask(B, 20);
     assert_eq!(leases.sent(), [wanted(A)], "its process may still visit");
     leases.report(A, Vec::new());

@@ -13,6 +13,7 @@ use crivello_coordinator::{
     Active, Coordinator, CoordinatorDirs, CoordinatorError, Election, EtcdOptions, Listen,
 };
 use crivello_proto::LiveToken;
+use rustix::system::uname;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -76,7 +77,7 @@ fn election(args: &CoordinatorArgs, listen: &Listen) -> Result<Option<Election>,
         urls,
         prefix: args.etcd.etcd_prefix.clone(),
         tls: listen.auth.tls.clone(),
-        name: format!("{} (process {})", listen.at, std::process::id()),
+        name: format!("{} on {}", listen.at, uname().nodename().to_string_lossy()),
         lease: Duration::from_secs(args.etcd.etcd_lease.into()),
     };
     Ok(Some(Election::new(options, Clock::start())?))
