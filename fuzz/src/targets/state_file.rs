@@ -53,6 +53,7 @@ fn samples() -> Vec<Vec<u8>> {
         "crawl_id": "00c0ffee00c0ffee",
         "begun": "2026-01-01T00:00:00Z",
         "meaning": "",
+        "signing_key": "",
         "members": {
             "view": sample_view(7, AgentState::Draining),
             "next_id": 4,
