@@ -185,7 +185,7 @@ fn pages_of_a_host_that_closes_are_fetched_again_once_it_opens() {
         .set("politeness.robots-age-max=2s")
         .set("recrawl.policy=fixed")
         .set("recrawl.interval=1s")
-        .set("recrawl.interval-min=500ms")
+        .set("recrawl.interval-min=1s")
         .set("recrawl.errors-interval=1s");
     let child = scene.start();
     let of_host = || {

@@ -413,7 +413,7 @@ fn a_dead_store_stops_nothing_and_the_next_run_copies_all() {
 /// A directory as a store, on a disk that is full for a while.
 #[test]
 fn a_full_store_stops_nothing_is_reported_and_goes_on_when_there_is_space() {
-    let Some(disk) = SmallDisk::mount("64MiB") else { return };
+    let Some(disk) = SmallDisk::mount("64m") else { return };
     let ballast = disk.fill(256 << 10);
     let store = disk.path().join("store");
     let spec = Spec { body_bytes: 150_000, ..Spec::new(seed()).size(8, 2, 25).ips(16) };

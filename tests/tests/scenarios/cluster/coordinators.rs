@@ -38,6 +38,15 @@ fn wait_until_active(cluster: &mut Cluster, name: &str, n: usize) {
     cluster.wait_until_listening(name);
 }
 
+/// Waits until some more pages are fetched.
+fn wait_for_more_pages(cluster: &mut Cluster) {
+    let before = cluster.pages().len();
+    assert!(before < cluster.due().len(), "the crawl has ended");
+    cluster.until("more pages are fetched", |cluster| {
+        cluster.pages().len() >= (before + 20).min(cluster.due().len())
+    });
+}
+
 /// Waits until the coordinators answer with a later epoch than this one, with all agents as members.
 fn assert_goes_on(cluster: &mut Cluster, before: u64) {
     cluster.until("a coordinator responds", |cluster| cluster.epoch().is_some());
@@ -57,8 +66,8 @@ fn the_active_coordinator_is_killed() {
     cluster.kill9(COORDINATOR);
     wait_until_active(&mut cluster, STANDBY, 1);
     assert_goes_on(&mut cluster, before);
-    cluster.run_ok(&["set", "politeness.delay=260ms"]);
-    cluster.wait_for_share(1.0 / 2.0);
+    cluster.run_ok(&["set", "politeness.delay=500ms"]);
+    wait_for_more_pages(&mut cluster);
     // The first one returns and stands by; the other one ends in order, so it need not wait for the lease.
     let before = cluster.epoch().expect("the coordinator responds");
     cluster.launch_coordinator(COORDINATOR);
@@ -67,7 +76,7 @@ fn the_active_coordinator_is_killed() {
     let _ = cluster.end(STANDBY);
     wait_until_active(&mut cluster, COORDINATOR, 1);
     assert_goes_on(&mut cluster, before);
-    assert!(cluster.run_ok(&["settings", "politeness.delay"]).contains("260ms"));
+    assert!(cluster.run_ok(&["settings", "politeness.delay"]).contains("500ms"));
     finish(&mut cluster, 0);
 }
 
@@ -82,16 +91,16 @@ fn the_active_coordinator_is_suspended_beyond_its_lease_and_wakes() {
     wait_until_active(&mut cluster, STANDBY, 1);
     assert_goes_on(&mut cluster, before);
     // Only the new one knows of this.
-    cluster.run_ok(&["set", "politeness.delay=260ms"]);
+    cluster.run_ok(&["set", "politeness.delay=500ms"]);
     cluster.thaw(COORDINATOR);
     wait_for_lines(&mut cluster, COORDINATOR, "this coordinator is not active any more", 1);
     wait_for_lines(&mut cluster, COORDINATOR, "is active; this one is standing by", 1);
-    cluster.wait_for_share(1.0 / 2.0);
+    wait_for_more_pages(&mut cluster);
     let before = cluster.epoch().expect("the coordinator responds");
     cluster.kill9(STANDBY);
     wait_until_active(&mut cluster, COORDINATOR, 2);
     assert_goes_on(&mut cluster, before);
-    assert!(cluster.run_ok(&["settings", "politeness.delay"]).contains("260ms"));
+    assert!(cluster.run_ok(&["settings", "politeness.delay"]).contains("500ms"));
     finish(&mut cluster, 0);
 }
 
@@ -120,7 +129,7 @@ fn etcd_is_away_for_a_while() {
     let before = cluster.epoch().expect("the coordinator responds");
     cluster.etcd().kill();
     wait_for_lines(&mut cluster, COORDINATOR, "this coordinator is not active any more", 1);
-    cluster.wait_for_share(1.0 / 2.0);
+    wait_for_more_pages(&mut cluster);
     cluster.etcd().go_on();
     cluster.until("a coordinator is active again", |cluster| {
         let mut n = |name| cluster.process(name).log().matches("coordinator listening on").count();

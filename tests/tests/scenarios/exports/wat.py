@@ -53,12 +53,13 @@ for path in wat.rglob("*.warc.wat.gz"):
             assert envelope["WARC-Header-Metadata"] == head, (envelope["WARC-Header-Metadata"], head)
             assert record.rec_headers.get_header("WARC-Target-URI") == head["WARC-Target-URI"] == line["url"]
             payload = envelope["Payload-Metadata"]
-            assert payload["Actual-Content-Type"] == head["Content-Type"]
+            assert payload["Actual-Content-Type"] == head["Content-Type"], head
             response = payload["HTTP-Response-Metadata"]
             headers, version, status, reason = http
             assert response["Headers"] == headers, (response["Headers"], headers)
-            assert response["Response-Message"] == {"Version": version, "Status": status, "Reason": reason}
-            assert int(status) == line["status"]
+            message = {"Version": version, "Status": status, "Reason": reason}
+            assert response["Response-Message"] == message, (response["Response-Message"], message)
+            assert int(status) == line["status"], (status, line)
             html = response.get("HTML-Metadata")
             assert (html is not None) == ("links" in line), place
             if html is None:
