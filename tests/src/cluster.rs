@@ -24,7 +24,7 @@ pub use verdict::Ended;
 use crate::etcd::Etcd;
 use crate::permits::{Load, Permits};
 use crate::running::DEADLINE;
-use crate::scene::{arguments_for, binary};
+use crate::scene::{arguments_for, binary, directory};
 use member::Member;
 use rustix::process::Signal;
 use simweb::{Pace, SimWeb, Spec};
@@ -395,15 +395,4 @@ impl Cluster {
         }
         command
     }
-}
-
-/// Creates a directory for everything, which is kept if `CRIVELLO_TEST_KEEP` is set.
-#[expect(clippy::print_stdout, reason = "output of a failed test")]
-fn directory() -> TempDir {
-    let keep = std::env::var_os("CRIVELLO_TEST_KEEP").is_some();
-    let dir = tempfile::Builder::new().disable_cleanup(keep).tempdir().expect("a directory");
-    if keep {
-        println!("{} is kept", dir.path().display());
-    }
-    dir
 }

@@ -67,6 +67,17 @@ impl Ended {
     }
 }
 
+/// Creates a directory for everything, which is kept if `CRIVELLO_TEST_KEEP` is set.
+#[expect(clippy::print_stdout, reason = "output of a failed test")]
+pub(crate) fn directory() -> TempDir {
+    let keep = std::env::var_os("CRIVELLO_TEST_KEEP").is_some();
+    let dir = tempfile::Builder::new().disable_cleanup(keep).tempdir().expect("a directory");
+    if keep {
+        println!("{} is kept", dir.path().display());
+    }
+    dir
+}
+
 /// Returns the seed of a random scenario: from `CRIVELLO_TEST_SEED`, or a random one. It is
 /// printed, so that a failure can be repeated.
 #[must_use]
@@ -116,7 +127,7 @@ impl Scene {
         Self {
             _runtime: runtime,
             web,
-            dir: tempfile::tempdir().expect("a directory"),
+            dir: directory(),
             out: None,
             args,
             allowed_log_lines: Vec::new(),

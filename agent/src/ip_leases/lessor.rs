@@ -164,7 +164,8 @@ impl Lessor {
     /// Handles everything that is due: ends of leases, and addresses that become lendable.
     pub fn tick(&mut self, now: Timestamp) {
         if self.lendable.opens_now(now) {
-            let addresses: Vec<IpAddr> = self.leases.keys().copied().collect();
+            let mut addresses: Vec<IpAddr> = self.leases.keys().copied().collect();
+            addresses.sort_unstable();
             for address in addresses {
                 let lease = self.leases.get_mut(&address);
                 // No agent that was declared dead still fetches, and the delay has passed.
@@ -258,11 +259,13 @@ impl Lessor {
 }
 
 impl Lease {
+    /// Grants the lease until `until`, or longer if an earlier grant to the same borrower, which may be in use, ends later.
     fn grant(&mut self, to: AgentId, requested_at: Timestamp, until: Timestamp) {
         self.rested = self.rested_for(to);
+        let earlier = if self.to == Some(to) { self.until } else { Timestamp::ZERO };
         self.to = Some(to);
         self.requested_at = requested_at;
-        self.until = until;
+        self.until = until.max(earlier);
         self.reminded = Timestamp::ZERO;
     }
 

@@ -29,7 +29,8 @@
 //! 3. *Fairness.* Waiting agents are served in order. An agent whose lease is wanted returns it after
 //!    one visit, or after a quarter of a second of visits.
 //! 4. *Few calls.* An agent that gets a lease again, while no other agent waits, gets it for a minute. An agent that
-//!    does not report such a lease in a later epoch does not use it any more, so it ends then.
+//!    does not report such a lease in a later epoch does not use it any more, so it ends then. A shorter grant does
+//!    not end a longer one: a visit that has begun may go on until the end of that.
 
 mod exchange;
 mod lendable;

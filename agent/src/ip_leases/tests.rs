@@ -300,3 +300,21 @@ fn long_lease_of_an_agent_that_has_restarted_ends_with_its_report() {
     leases.wait(ms(1));
     assert_eq!(leases.sent(), [granted(B, 21, ms(500))]);
 }
+
+#[test]
+fn shorter_grant_does_not_end_a_longer_lease_whose_visit_may_go_on() {
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    leases.ask(A, 11);
+    leases.ask(B, 20);
+    leases.ask(A, 12);
+    let _ = leases.sent();
+    for n in 0..5 {
+        leases.wait(TERM);
+        leases.ask(B, 21 + n);
+        assert_eq!(leases.sent(), [wanted(A)]);
+    }
+    leases.wait(LONG_TERM - TERM * 5 + REST - ms(1));
+    leases.ask(B, 30);
+    assert_eq!(leases.sent(), [granted(B, 30, ms(1))]);
+}

@@ -33,7 +33,8 @@ lines = {}
 for path in jsonl.rglob("*.jsonl"):
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
-        lines[pathlib.PurePath(line["warc_file"]).name, line["warc_offset"]] = line
+        # Files of two agents may have the same name; their directories differ.
+        lines[line["warc_file"], line["warc_offset"]] = line
 
 n_records = n_pages = n_links = 0
 for path in wat.rglob("*.warc.wat.gz"):
@@ -45,13 +46,14 @@ for path in wat.rglob("*.warc.wat.gz"):
             assert record.rec_headers.get_header("Content-Type") == "application/json"
             block = json.loads(record.content_stream().read())
             place = block["Container"]
-            place = pathlib.PurePath(place["Filename"]).name, int(place["Offset"])
+            place = place["Filename"], int(place["Offset"])
             line = lines.pop(place)
             envelope = block["Envelope"]
             head, http = records[record.rec_headers.get_header("WARC-Refers-To")]
             assert envelope["Format"] == "WARC"
             assert envelope["WARC-Header-Metadata"] == head, (envelope["WARC-Header-Metadata"], head)
-            assert record.rec_headers.get_header("WARC-Target-URI") == head["WARC-Target-URI"] == line["url"]
+            uris = record.rec_headers.get_header("WARC-Target-URI"), head["WARC-Target-URI"], line["url"]
+            assert uris[0] == uris[1] == uris[2], uris
             payload = envelope["Payload-Metadata"]
             assert payload["Actual-Content-Type"] == head["Content-Type"], head
             response = payload["HTTP-Response-Metadata"]
