@@ -110,6 +110,9 @@ impl Workbench {
         };
         self.in_flight -= 1;
         self.apply_politeness(id, &verdict);
+        if verdict.requests == 0 && verdict.returned.is_empty() {
+            self.hosts[id].set_rules_used();
+        }
         self.hosts.end_pages(id, verdict.pages, std::mem::take(&mut verdict.returned));
         if verdict.answered && !std::mem::replace(&mut self.hosts[id].answered, true) {
             self.ips.set_answered(self.hosts[id].ip(), verdict.host.group);

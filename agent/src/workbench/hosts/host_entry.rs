@@ -147,6 +147,14 @@ impl HostEntry {
         self.robots.iter().find(|(o, _)| *o == origin).map(|(_, record)| record)
     }
 
+    /// Records that the rules have served for a visit without a request: they disallow all its URLs. From then on
+    /// their age counts, as after a request.
+    pub fn set_rules_used(&mut self) {
+        let last = self.robots.iter().map(|(_, record)| record.asked).max();
+        let used = last.map(|asked| asked + Duration::from_micros(1)).unwrap_or_default();
+        self.state.last_ended = self.state.last_ended.max(used);
+    }
+
     /// Returns true if the robots.txt of any of its origins was ever reached.
     pub fn answers_robots(&self) -> bool {
         self.robots.iter().any(|(_, record)| record.rules.is_some())

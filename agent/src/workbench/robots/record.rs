@@ -32,7 +32,8 @@ pub enum Freshness {
 }
 
 /// Returns the state of `record` at `now`. However short `robots_age_max` is, rules serve for one
-/// visit: until the host's last request (`last_ended`) is later than the one for robots.txt.
+/// visit: until `last_ended`, of the host's last request or of a visit whose URLs are all disallowed, is later than
+/// the request for robots.txt.
 pub fn freshness(
     record: Option<&RobotsRecord>,
     now: Timestamp,

@@ -61,6 +61,28 @@ fn old_rules_are_asked_for_again_and_a_day_is_the_most() {
 }
 
 #[test]
+fn rules_that_disallow_all_urls_are_asked_for_again_after_a_visit_without_a_request() {
+    let mut fixture = Fixture::new(|s| s.live.politeness.robots_age_max = secs(60));
+    fixture.enter(fixture.stranger("a.example", urls(1)), ip(1));
+    let visit = fixture.visit();
+    fixture.found(&visit, rules());
+    fixture.wait(secs(100));
+    // However old they are, they serve for one visit.
+    let visit = fixture.visit();
+    assert_eq!(pages(&visit), [0]);
+    let _ = fixture.notes();
+    fixture.release(Verdict { requests: 0, pages: 0, ..fixture.verdict(&visit) });
+    let state = fixture.notes().into_iter().find_map(|note| match note {
+        ToFrontier::Leave { state, .. } => Some(state),
+        _ => None,
+    });
+    let robots = vec![(HTTP, open(fixture.now - secs(100)))];
+    let state = state.expect("the state of the host is stored");
+    fixture.enter(DueHost { robots, state, ..fixture.host("a.example", urls(1)) }, ip(1));
+    request(&fixture.visit());
+}
+
+#[test]
 fn an_agreed_host_is_not_asked() {
     let exemption = RobotsExemption { host: "a.example".into(), reason: "ours".into() };
     let mut fixture = Fixture::new(|s| s.live.politeness.robots_exempt = vec![exemption]);
