@@ -71,10 +71,10 @@ fn once(printed: &str) -> BTreeSet<Place> {
 
 #[test]
 fn each_capture_is_printed_once_while_agents_are_killed_and_started_again() {
-    let web = Spec::new(seed()).size(24, 1, 20).ips(12).robots(Robots::standard());
+    let web = Spec::new(seed()).size(24, 1, 50).ips(12).robots(Robots::standard());
     let web = web.portion(0.1, PageKind::Duplicate).portion(0.05, PageKind::Status(404));
     let mut cluster = Cluster::new(web)
-        .delays(Duration::from_millis(100), Duration::from_millis(20))
+        .delays(Duration::from_millis(250), Duration::from_millis(20))
         .set("state.commit-interval=50ms")
         .set("store.file-size-max=1MiB")
         .start(3);
