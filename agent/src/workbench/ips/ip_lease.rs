@@ -127,8 +127,10 @@ impl IpLease {
             (self.since, self.used) = (now + rest, false);
         }
         self.rested = self.rested.max(now + rest);
+        // A shorter grant does not end a longer one: a visit that has begun may go on until that ends.
+        let earlier = (self.granted + self.term).since(requested_at);
         self.granted = requested_at;
-        self.term = term.min(IP_LEASE_LONG_TERM);
+        self.term = term.max(earlier).min(IP_LEASE_LONG_TERM);
         self.wanted = false;
         self.deadline.extend_to(self.end());
         true
@@ -170,5 +172,26 @@ impl IpLease {
 
     fn end(&self) -> Timestamp {
         self.granted + self.term.saturating_sub(MARGIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_after_a_shorter_grant_covers_the_visit_of_a_longer_one() {
+        let at = |secs: u64| Timestamp::from_secs(1_000 + secs);
+        let mut lease = IpLease::default();
+        lease.request(at(0));
+        assert!(lease.grant(at(0), (Duration::ZERO, IP_LEASE_LONG_TERM), at(0)));
+        let visit = lease.begin();
+        lease.request(at(40));
+        assert!(lease.grant(at(40), (Duration::ZERO, IP_LEASE_TERM), at(40)));
+        let (requested_at, term) = lease.begin_epoch(true).expect("a lease with a visit is kept");
+        assert!(
+            requested_at + term >= visit.end(),
+            "the visit goes on for longer than is reported"
+        );
     }
 }
